@@ -27,7 +27,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import TypeVar
 
 import torch
@@ -159,7 +158,7 @@ def captured(
 
 @contextmanager
 def unchanged(model: nn.Module, optimizer: Optimizer) -> Iterator[None]:
-    """Puts the values of model and optimizer back, in the same memory, which a graph refers to."""
+    """Restores the values of model and optimizer in place, since a graph refers to the memory."""
     tensors = [*model.parameters(), *model.buffers()]
     for state in optimizer.state.values():
         tensors += state.values()
@@ -188,15 +187,20 @@ class PaddedData:
         self.device = device
         self.use_triton = use_triton
         self.graphs = encode(data, *recipe.transforms)
+        readable = recipe.build_model()
+        for split in (self.graphs.train, self.graphs.val):
+            DenseLoader(split, recipe.batch_size).check_features(readable)
         num_nodes = max(graph.num_nodes for graph in self.graphs.graphs)
         self.train = collate(self.graphs.train, num_nodes=num_nodes).to(device)
         self.val = collate(self.graphs.val, num_nodes=num_nodes).to(device)
         if use_triton:
+            from experiments.csa_triton import with_features  # needs Triton
+
             model = csa_on_gpu(recipe).to(device)
             first = torch.arange(min(recipe.batch_size, self.train.num_graphs), device=device)
             check_triton(model, recipe.task, self.train.select(first))
-            self.train = csa_triton().with_features(model, self.train)
-            self.val = csa_triton().with_features(model, self.val)
+            self.train = with_features(model, self.train)
+            self.val = with_features(model, self.val)
 
 
 class Run:
@@ -249,6 +253,11 @@ class Run:
         # that does reads its rate from memory.
         self.scheduled = recipe.optimizer(self.model.parameters())
         self.schedule = recipe.schedule(self.scheduled, recipe.epochs * len(self.loader))
+        if not isinstance(self.schedule, LambdaLR | ReduceLROnPlateau):
+            raise ValueError(
+                f"{recipe.name} has the schedule {type(self.schedule).__name__}; expected LambdaLR "
+                "or ReduceLROnPlateau."
+            )
         self.scheduled.load_state_dict(self.saved["optimizer"])
         self.schedule.load_state_dict(self.saved["schedule"])
         self.lr = torch.zeros((), device=self.device)
@@ -277,13 +286,13 @@ class Run:
             )
         self.predict = Predictions(self.model, self.val)
         # After the captures, whose warm-up draws random numbers.
-        number = seed + len(self.history["epochs"])
+        random_seed = seed + len(self.history["epochs"])
         if "cuda" in self.saved["random"] and self.device.type == "cuda":
             self.set_random_state(self.saved["random"]["cuda"][0])
         elif self.generator is not None:
-            self.generator.manual_seed(number)
+            self.generator.manual_seed(random_seed)
         else:
-            torch.manual_seed(number)
+            torch.manual_seed(random_seed)
 
     def random_state(self) -> Tensor:
         """The state of the GPU's random numbers."""
@@ -297,30 +306,20 @@ class Run:
             self.generator.set_state(state)
 
     def rate_after(self, steps: int) -> float:
-        """The learning rate of the next step."""
+        """The learning rate after so many steps; one that depends on the score keeps its value."""
         if isinstance(self.schedule, LambdaLR):
             return self.schedule.base_lrs[0] * self.schedule.lr_lambdas[0](steps)
         return self.scheduled.param_groups[0]["lr"]
-
-    def batches(self, epoch: int) -> list[Tensor]:
-        """The graphs of each batch of an epoch."""
-        return self.loader.graphs_of_batches(epoch)
-
-    def epoch(self) -> dict[str, float]:
-        """Trains for an epoch, and returns its row of the curve."""
-        for _ in self.steps_of_epoch():
-            pass
-        return self.history["epochs"][-1]
 
     def steps_of_epoch(self) -> Iterator[None]:
         """Trains for an epoch, a step at a time, and adds its row to the curve.
 
         Raises:
-            RuntimeError: the training loss is not finite.
+            FloatingPointError: the training loss is not finite; the model is then of no use.
         """
         start = time.perf_counter()
         number = len(self.history["epochs"])
-        batches = self.batches(number)
+        batches = self.loader.graphs_of_batches(number)
         steps = self.history["steps"]
         lr = torch.tensor([self.rate_after(steps + step) for step in range(len(batches))])
         for step in self.steps.values():
@@ -333,7 +332,7 @@ class Run:
         self.history["steps"] += len(batches)
         total = sum(float(step.total) for step in self.steps.values())
         if not math.isfinite(total):
-            raise RuntimeError(
+            raise FloatingPointError(
                 f"the training loss is {total} in epoch {number}; expected a finite number."
             )
         row = {
@@ -344,12 +343,12 @@ class Run:
         metric = self.task.metric().to(self.device)
         self.task.update(metric, self.predict(), self.val)
         score = float(metric.compute())
-        row[f"val_{self.task.monitor}"] = score
+        monitored = f"val_{self.task.monitor}"
+        row[monitored] = score
         self.step_schedule(score)
         row["seconds"] = time.perf_counter() - start
         self.history["epochs"].append(row)
         best = self.history["best"]
-        monitored = f"val_{self.task.monitor}"
         if self.task.improves(score, None if best is None else best[monitored]):
             self.history["best"] = row
             weights = self.model.state_dict()
@@ -397,58 +396,49 @@ def on_cpu(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor.detach().cpu() for name, tensor in tensors.items()}
 
 
-def csa_triton() -> ModuleType:
-    """The module of the Triton kernels, which a machine without Triton cannot import."""
-    from experiments import csa_triton
-
-    return csa_triton
-
-
 def csa_on_gpu(
     recipe: Recipe, generator: torch.Generator | None = None, compile: bool = False
 ) -> nn.Module:
     """The recipe's model of CSA, with Triton kernels."""
+    from experiments.csa_triton import CGTOnGPU  # needs Triton
+
     config = recipe.build_model().config
-    if not isinstance(config, CGTConfig) or not (config.chromatic and config.share_edges):
-        raise ValueError(
-            f"{recipe.name} was asked for with Triton; expected a recipe of CSA, chromatic and "
-            "with shared maps of pairs."
-        )
-    model = csa_triton().CGTOnGPU(config)
+    if not isinstance(config, CGTConfig):
+        raise ValueError(f"{recipe.name} was asked for with Triton; expected a recipe of CSA.")
+    model = CGTOnGPU(config)
     model.generator = generator
     model.compile_parts = compile
     return model
 
 
-def check_triton(model: nn.Module, task: Task, graphs: GraphBatch) -> float:
-    """How far the gradient of Triton's kernels is from that of the readable form.
+def check_triton(model: nn.Module, task: Task, graphs: GraphBatch) -> None:
+    """Compares the gradient of Triton's kernels with that of the readable form.
+
+    Both are without ablation, whose random numbers would differ.
 
     Args:
         model: of :class:`experiments.csa_triton.CGTOnGPU`.
         task: its loss.
         graphs: some graphs, with the encodings that the readable form reads.
 
-    Returns:
-        The norm of the difference over the norm of the gradient, without ablation, whose random
-        numbers would differ.
-
     Raises:
-        RuntimeError: it is more than a thousandth.
+        RuntimeError: the difference has more than a thousandth of the gradient's norm.
     """
-    copy = type(model)(replace(model.config, edge_ablation=0.0)).to(graphs.mask.device).train()
-    copy.load_state_dict(model.state_dict())
+    from experiments.csa_triton import with_features  # needs Triton
+
+    twin = type(model)(replace(model.config, edge_ablation=0.0)).to(graphs.mask.device).train()
+    twin.load_state_dict(model.state_dict())
     gradients = []
-    for batch in (graphs, csa_triton().with_features(copy, graphs)):
-        copy.zero_grad()
-        task.loss(copy(batch), batch).backward()
-        gradients.append(torch.cat([p.grad.flatten() for p in copy.parameters()]))
+    for batch in (graphs, with_features(twin, graphs)):
+        twin.zero_grad()
+        task.loss(twin(batch, **task.model_options), batch).backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in twin.parameters()]))
     expected, found = gradients
     difference = float((found - expected).norm() / expected.norm())
     if not difference < 1e-3:  # nor if it is NaN
         raise RuntimeError(
             f"the gradient of the Triton kernels is off by {difference:.2g}; expected 1e-3 or less."
         )
-    return difference
 
 
 def run_until(
@@ -470,16 +460,18 @@ def run_until(
     begun = saved = time.perf_counter()
     slowest = 0.0
     error = None
+    is_finite = True
     while len(run.history["epochs"]) < epochs and time.perf_counter() + slowest < end:
         try:
             yield from run.steps_of_epoch()
-        except RuntimeError as failure:
+        except FloatingPointError as failure:
             error = str(failure)
+            is_finite = False  # the checkpoint stays what it was at the last save
             break
         row = run.history["epochs"][-1]
         slowest = max(slowest, row["seconds"])
-        lowest = min(other["train_loss"] for other in run.history["epochs"])
-        if lowest < highest < row["train_loss"]:
+        lowest_loss = min(other["train_loss"] for other in run.history["epochs"])
+        if lowest_loss < highest < row["train_loss"]:
             error = f"the training loss rose to {row['train_loss']:.4g}"
             break
         if time.perf_counter() - saved > 30:
@@ -487,8 +479,7 @@ def run_until(
             saved = time.perf_counter()
             line = ", ".join(f"{column} {value:.4g}" for column, value in row.items())
             print(f"{name}: {line}", flush=True)
-    # After an epoch whose loss is NaN, the checkpoint stays what it was at the last save.
-    if len(run.history["epochs"]) * len(run.loader) == run.history["steps"]:
+    if is_finite:
         run.save()
     part: dict[str, object] = {"epochs": [first, len(run.history["epochs"])]}
     part["seconds"] = round(time.perf_counter() - begun, 1)
@@ -497,16 +488,14 @@ def run_until(
     return part
 
 
-def take_turns(
-    work: Mapping[str, Generator[None, None, T]], at_a_time: int | None = None
-) -> dict[str, T]:
+def take_turns(work: Mapping[str, Generator[None, None, T]], at_a_time: int) -> dict[str, T]:
     """Does several pieces of work a step at a time, in turn, each in a stream of its own on a GPU.
 
     A step only launches kernels, so that those of several pieces overlap.
 
     Args:
         work: generators by name.
-        at_a_time: how many are under way; the others wait until one has ended. By default all.
+        at_a_time: how many are under way; the others wait until one has ended.
 
     Returns:
         What each of them returns.
@@ -515,7 +504,7 @@ def take_turns(
     streams: dict[str, AbstractContextManager[object]] = {}  # of the pieces that are under way
     results: dict[str, T] = {}
     while waiting or streams:
-        while waiting and len(streams) < (at_a_time or len(work)):
+        while waiting and len(streams) < at_a_time:
             streams[waiting.pop(0)] = new_stream()
         for name in list(streams):
             with streams[name]:
@@ -550,6 +539,8 @@ def main() -> None:
     arguments = parser.parse_args()
     if len(arguments.runs) > 1 and not arguments.triton:
         parser.error("several runs were given; expected one, or --triton.")
+    if arguments.at_a_time < 1:
+        parser.error(f"--at-a-time is {arguments.at_a_time}; expected 1 or more.")
 
     start = time.perf_counter()
     data: dict[str, PaddedData] = {}  # of each recipe

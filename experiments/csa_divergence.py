@@ -1,12 +1,13 @@
-"""Repeats the steps in which CSA's complete run diverges, and changes one thing at a time.
+"""Repeats the steps in which CSA's complete run diverges, and varies what follows.
 
     python -m experiments.csa_divergence --folder FOLDER --data zinc12k.npz --out FILE.json
 
 FOLDER holds the checkpoint of csa-rings/zinc, seed 0, after epoch 116, on one CPU thread. Epochs
 117 and 118 are trained again, with the same random numbers. From some steps of epoch 118 the run
 then goes on several times through the same batches, with other draws of the ablated pairs, with a
-lower learning rate, without ablation, or without some of the steps. The gradients of some steps are
-compared with those of the readable form in float64.
+lower learning rate, without ablation, or without one of the steps; the rate is that of the step
+where it begins. The gradients of these steps are compared with those of the readable form in
+float64.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models import CGT
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.csa import with_form
+from gtcourse.recipes.recipe import Recipe
 from gtcourse.runs.run import loaders
 from gtcourse.train.checkpoint import FILENAME, read_tensors
 
@@ -41,8 +43,15 @@ END = 243
 LAST = 8
 """Steps whose mean training loss is a trial's result."""
 
+LEFT_OUT = 6
+"""The first steps from the last of :data:`BEGIN`, each of which is left out once."""
+
 DRAWS = 4
 """Times that a trial is done, each with other draws of the ablated pairs."""
+
+
+Row = tuple[int, float, float]
+"""The number of a step, its training loss, and the norm of its gradient before clipping."""
 
 
 @dataclass
@@ -55,7 +64,7 @@ class Moment:
     random: Tensor
 
 
-def begin(recipe, moment: Moment) -> tuple[CGT, Optimizer]:
+def begin(recipe: Recipe, moment: Moment) -> tuple[CGT, Optimizer]:
     """The model and the optimizer as they were before a step."""
     model = recipe.build_model()
     model.load_state_dict(moment.model)
@@ -64,7 +73,9 @@ def begin(recipe, moment: Moment) -> tuple[CGT, Optimizer]:
     return model.train(), optimizer
 
 
-def step(recipe, model: CGT, optimizer: Optimizer, batch: GraphBatch) -> tuple[float, float]:
+def step(
+    recipe: Recipe, model: CGT, optimizer: Optimizer, batch: GraphBatch
+) -> tuple[float, float]:
     """One step: the training loss, and the norm of the gradient before it is clipped."""
     optimizer.zero_grad()
     loss = recipe.task.loss(model(batch), batch)
@@ -74,7 +85,9 @@ def step(recipe, model: CGT, optimizer: Optimizer, batch: GraphBatch) -> tuple[f
     return loss.item(), norm.item()
 
 
-def original(recipe, folder: Path, data: str) -> tuple[dict[int, Moment], list[GraphBatch], list]:
+def original(
+    recipe: Recipe, folder: Path, data: str
+) -> tuple[dict[int, Moment], list[GraphBatch], list[Row]]:
     """Trains epochs 117 and 118 again, as the run did.
 
     Returns:
@@ -82,7 +95,9 @@ def original(recipe, folder: Path, data: str) -> tuple[dict[int, Moment], list[G
         :data:`END`, and the number, loss and norm of the gradient of these steps.
     """
     saved = read_tensors(folder / FILENAME)
-    train, _, _ = loaders(recipe, load_dataset(recipe.dataset, data), 0, 1, False)
+    train, _, _ = loaders(
+        recipe, load_dataset(recipe.dataset, data), seed=0, buckets=1, static_shapes=False
+    )
     model = recipe.build_model().train()
     model.load_state_dict(saved["model"])
     optimizer = recipe.optimizer(model.parameters())
@@ -94,7 +109,7 @@ def original(recipe, folder: Path, data: str) -> tuple[dict[int, Moment], list[G
     first = len(saved["history"]["epochs"])
     moments: dict[int, Moment] = {}
     batches: list[GraphBatch] = []
-    rows = []
+    rows: list[Row] = []
     for epoch in (first, first + 1):
         train.set_epoch(epoch)
         for number, batch in enumerate(train):
@@ -109,12 +124,12 @@ def original(recipe, folder: Path, data: str) -> tuple[dict[int, Moment], list[G
             schedule.step()
             if epoch == first + 1 and BEGIN[0] <= number < END:
                 batches.append(batch)
-                rows.append([number, loss, norm])
+                rows.append((number, loss, norm))
     return moments, batches, rows
 
 
 def trial(
-    recipe,
+    recipe: Recipe,
     moment: Moment,
     batches: list[GraphBatch],
     *,
@@ -152,7 +167,7 @@ def trial(
     return {"loss": round(mean(losses[-LAST:]), 4), "largest norm": round(max(norms), 1)}
 
 
-def largest_score(recipe, moment: Moment) -> float:
+def largest_score(recipe: Recipe, moment: Moment) -> float:
     """The largest absolute score, Q_i · K_j, of any layer, head and pair of the step's batch."""
     model, _ = begin(with_form(recipe, "direct"), moment)
     largest = []
@@ -172,7 +187,7 @@ def largest_score(recipe, moment: Moment) -> float:
     return max(largest)
 
 
-def difference_in_float64(recipe, moment: Moment) -> float:
+def difference_in_float64(recipe: Recipe, moment: Moment) -> float:
     """How far the step's gradient is from that of the readable form in float64, relatively."""
     gradients = []
     for form, dtype in (("fused", torch.float32), ("direct", torch.float64)):
@@ -197,7 +212,7 @@ def in_precision(batch: GraphBatch, dtype: torch.dtype) -> GraphBatch:
 
 
 def trials(
-    recipe, moments: dict[int, Moment], batches: list[GraphBatch]
+    recipe: Recipe, moments: dict[int, Moment], batches: list[GraphBatch]
 ) -> Iterator[dict[str, object]]:
     """Every trial, with its conditions and its result."""
     last = BEGIN[-1]
@@ -206,7 +221,7 @@ def trials(
         for draw in range(DRAWS):
             found = trial(recipe, moments[number], batches[number - BEGIN[0] :], draw=draw)
             yield {"from step": number, "draw": draw, **found}
-    for without in range(len(rest))[:6]:
+    for without in range(LEFT_OUT):
         found = trial(recipe, moments[last], rest, without=without)
         yield {"from step": last, "without step": last + without, **found}
     for rate in (0.5, 0.1):

@@ -29,24 +29,50 @@ from torch import Tensor, nn
 from triton import next_power_of_2
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.csa import CGT, ChromaticSelfAttention, CSALayer, EdgeMaps
+from gtcourse.models.csa import CGT, CGTConfig, ChromaticSelfAttention, CSALayer, EdgeMaps
 from gtcourse.models.csa_pairs import Rows, features_of_pairs, pair_table
 
 FEATURES = "pair_features"
 """The encoding of a batch that holds the features of pairs, ``[B, N, N, M]``."""
+
+GRAPHS_AT_ONCE = 500
+"""Graphs whose features are computed at a time, which bounds the memory."""
 
 LOST = torch.finfo(torch.float32).tiny ** 0.5
 """Below such a sum products may have been lost, as in the factorised form."""
 
 
 class CGTOnGPU(CGT):
-    """The Chromatic Graph Transformer, which reads :data:`FEATURES`: see :func:`with_features`."""
+    """The Chromatic Graph Transformer, which reads :data:`FEATURES`: see :func:`with_features`.
+
+    Raises:
+        ValueError: The configuration is one that the kernels do not compute.
+    """
 
     generator: torch.Generator | None = None
     """Of the ablated pairs; the default generator if it is None."""
 
     compile_parts = False
     """Whether torch.compile merges the kernels between two attentions."""
+
+    def __init__(self, config: CGTConfig):
+        super().__init__(config)
+        is_computed = (
+            config.chromatic
+            and config.share_edges
+            and config.edge_values
+            and config.score == "dot"
+            and config.num_edge_features == 0
+            and config.dropout == config.node_ablation == config.channel_ablation == 0
+            and next_power_of_2(config.d_model) == config.d_model
+            and next_power_of_2(config.num_heads) == config.num_heads
+        )
+        if not is_computed:
+            raise ValueError(
+                f"{config} was given; expected chromatic attention with shared maps and values of "
+                "pairs, score='dot', categories of edges, no dropout but that of pairs, and powers "
+                "of two as d_model and num_heads."
+            )
 
     def encode(
         self, batch: GraphBatch, return_attention: bool = False
@@ -58,7 +84,7 @@ class CGTOnGPU(CGT):
         mask = batch.mask
         sizes = mask.sum(dim=1, dtype=torch.int32)  # [B]
         layers = [cast(CSALayer, layer) for layer in self.layers]
-        drop = self.kept_pairs(mask)  # [layers, B, N, N]
+        drop = self.ablation(mask)  # [layers, B, N, N]
         terms = self.terms(batch)  # [B, N, N, 2, d]
         factor = factor_of(terms.detach(), sizes)  # [B, N, N, d]
         h = self.node_encoding(batch)  # [B, N, d]
@@ -71,7 +97,7 @@ class CGTOnGPU(CGT):
             h, qkv = between(layer, following, h, z, mask)
         return h, None
 
-    def kept_pairs(self, mask: Tensor) -> Tensor:
+    def ablation(self, mask: Tensor) -> Tensor:
         """Factors of the weights by edge ablation, ``[layers, B, N, N]``."""
         B, N = mask.shape
         share = self.config.edge_ablation if self.training else 0.0
@@ -83,43 +109,25 @@ class CGTOnGPU(CGT):
     def terms(self, batch: GraphBatch) -> Tensor:
         """Logits and values of all pairs, ``[B, N, N, 2, d]``."""
         table, bias = pair_table(self.edge_encoding)  # [M - 1, d] and [d]
-        rows = torch.cat([table, bias[None]])  # [M, d]
         maps = cast(EdgeMaps, self.edge_maps[0])
-        assert maps.values is not None
         weights = []
-        for linear in (maps.logits, maps.values):
-            weight = linear.weight @ rows.mT  # [d, M]
-            if linear.bias is not None:
-                weight = torch.cat([weight[:, :-1], weight[:, -1:] + linear.bias[:, None]], dim=1)
-            weights.append(weight)
+        for linear in (maps.logits, cast(nn.Linear, maps.values)):
+            # The feature that is always 1 meets the bias.
+            weights.append(torch.cat([linear.weight @ table.mT, linear(bias)[:, None]], dim=1))
+        weight = torch.cat(weights).mT  # [M, 2 d]
         features = batch.encoding(FEATURES)  # [B, N, N, M]
-        return Linear.apply(features, torch.cat(weights)).unflatten(-1, (2, -1))
-
-
-class Linear(torch.autograd.Function):
-    """A linear map of the pairs of a batch. Its gradient is a product for each graph, then a sum.
-
-    The weight is small and the pairs are many: one product would keep few multiprocessors busy.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, features: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(features)
-        return F.linear(features, weight)  # [B, N, N, 2 d]
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
-        (features,) = ctx.saved_tensors
-        gradient = gradients[0].flatten(1, 2)  # [B, N N, 2 d]
-        return None, torch.bmm(gradient.mT, features.flatten(1, 2)).sum(dim=0)
+        B, N = batch.mask.shape
+        # A product for each graph: in the gradient of the small weight, which is a sum over all
+        # pairs, a single product would keep few multiprocessors busy.
+        terms = torch.bmm(features.flatten(1, 2), weight.expand(B, -1, -1))  # [B, N N, 2 d]
+        return terms.unflatten(1, (N, N)).unflatten(-1, (2, -1))
 
 
 def with_features(model: CGT, batch: GraphBatch) -> GraphBatch:
     """The batch with the features of its pairs, and without the encodings that these replace."""
     parts = []
-    for start in range(0, batch.num_graphs, 500):
-        number = torch.arange(start, min(start + 500, batch.num_graphs), device=batch.mask.device)
-        part = batch.select(number)
+    for index in torch.arange(batch.num_graphs, device=batch.mask.device).split(GRAPHS_AT_ONCE):
+        part = batch.select(index)
         rows = Rows(part.mask)
         features = features_of_pairs(model.edge_encoding, part, rows)  # [P, M - 1]
         features = F.pad(features, (0, 1), value=1.0)  # [P, M]
@@ -128,8 +136,11 @@ def with_features(model: CGT, batch: GraphBatch) -> GraphBatch:
         padded.index_copy_(0, rows.pairs, features)
         parts.append(padded.unflatten(0, (B, N, N)))
     encodings = dict(batch.encodings)
-    encodings["rwse"] = encodings.pop("random_walks").diagonal(dim1=1, dim2=2).mT.contiguous()
+    walks = encodings.pop("random_walks", None)  # [B, N, N, p]
+    if walks is not None:
+        encodings["rwse"] = walks.diagonal(dim1=1, dim2=2).mT.contiguous()  # [B, N, p]
     encodings.pop("ring", None)
+    encodings.pop("distance", None)
     encodings[FEATURES] = torch.cat(parts)
     return replace(batch, edge_attr=None, encodings=encodings)
 
@@ -189,10 +200,10 @@ class Attend(torch.autograd.Function):
         z = qkv.new_empty(B, N, d)
         total = torch.empty_like(z)
         largest = qkv.new_empty(B, N, num_heads)
-        ctx.sizes = (N, num_heads, d // num_heads, next_power_of_2(N))
+        ctx.shape = (N, num_heads, d // num_heads, next_power_of_2(N))
         scale = (d // num_heads) ** -0.5
         gather_kernel[(B * N,)](
-            qkv, terms, factor, drop, sizes, z, total, largest, scale, LOST, *ctx.sizes, num_warps=8
+            qkv, terms, factor, drop, sizes, z, total, largest, scale, LOST, *ctx.shape, num_warps=8
         )
         ctx.scale = scale
         ctx.save_for_backward(qkv, terms, factor, drop, sizes, z, total, largest)
@@ -212,16 +223,28 @@ class Attend(torch.autograd.Function):
         grad_qkv = torch.empty_like(qkv)
         saved = (qkv, terms, factor, drop, sizes, z, total, largest, grad_z)
         programs = (z.shape[0] * z.shape[1],)
-        query_kernel[programs](*saved, grad_terms, grad_qkv, ctx.scale, *ctx.sizes, num_warps=8)
-        key_kernel[programs](*saved, grad_qkv, ctx.scale, *ctx.sizes, num_warps=8)
+        query_kernel[programs](*saved, grad_terms, grad_qkv, ctx.scale, *ctx.shape, num_warps=8)
+        key_kernel[programs](*saved, grad_qkv, ctx.scale, *ctx.shape, num_warps=8)
         return grad_qkv, grad_terms, None, None, None, None
+
+
+@triton.jit
+def num_real(node, sizes, N):
+    """The real nodes of a node's graph, to which it attends; 0 if the node is padding."""
+    n = tl.load(sizes + node // N)
+    return tl.where(node % N < n, n, 0)
+
+
+@triton.jit
+def channels(H: tl.constexpr, K: tl.constexpr):
+    """The number of each channel by head and channel of the head, ``[H, K]``."""
+    return tl.arange(0, H)[:, None] * K + tl.arange(0, K)[None, :]
 
 
 @triton.jit
 def factor_kernel(terms, sizes, factor, N, d: tl.constexpr, J: tl.constexpr):
     row = tl.program_id(0)  # the query i of a graph, counted over all graphs
-    n = tl.load(sizes + row // N)
-    n = tl.where(row % N < n, n, 0)  # no keys for padding
+    n = num_real(row, sizes, N)
     j = tl.arange(0, J)[:, None]
     c = tl.arange(0, d)[None, :]
     is_real = j < n
@@ -252,10 +275,9 @@ def gather_kernel(
     d: tl.constexpr = H * K
     row = tl.program_id(0)
     graph = row // N
-    n = tl.load(sizes + graph)
-    n = tl.where(row % N < n, n, 0)  # no keys for padding
+    n = num_real(row, sizes, N)
     h = tl.arange(0, H)
-    c = h[:, None] * K + tl.arange(0, K)[None, :]  # [H, K]
+    c = channels(H, K)  # [H, K]
     j = tl.arange(0, J)
     is_real = j < n  # [J]
     real = is_real[:, None, None]
@@ -306,10 +328,9 @@ def query_kernel(
     d: tl.constexpr = H * K
     row = tl.program_id(0)
     graph = row // N
-    n = tl.load(sizes + graph)
-    n = tl.where(row % N < n, n, 0)  # no keys for padding
+    n = num_real(row, sizes, N)
     h = tl.arange(0, H)
-    c = h[:, None] * K + tl.arange(0, K)[None, :]  # [H, K]
+    c = channels(H, K)  # [H, K]
     j = tl.arange(0, J)
     is_real = j < n  # [J]
     real = is_real[:, None, None]
@@ -361,10 +382,9 @@ def key_kernel(
     d: tl.constexpr = H * K
     column = tl.program_id(0)
     graph = column // N
-    n = tl.load(sizes + graph)
-    n = tl.where(column % N < n, n, 0)  # no queries for padding
+    n = num_real(column, sizes, N)
     h = tl.arange(0, H)
-    c = h[:, None] * K + tl.arange(0, K)[None, :]  # [H, K]
+    c = channels(H, K)  # [H, K]
     i = tl.arange(0, J)
     is_real = i < n  # [J]
     real = is_real[:, None, None]
@@ -382,8 +402,8 @@ def key_kernel(
     weighted = product * tl.load(grad_z + node, mask=real, other=0.0) / sums
     kept = tl.load(drop + row * N + column % N, mask=is_real, other=0.0)
     of_value = weighted * kept[:, None, None]
-    v = tl.load(qkv + column * 3 * d + 2 * d + c)[None]  # [1, H, K]
-    v += tl.load(terms + pair * 2 * d + d + c[None], mask=real, other=0.0)
+    v = tl.load(qkv + column * 3 * d + 2 * d + c)  # [H, K]
+    v = v[None] + tl.load(terms + pair * 2 * d + d + c[None], mask=real, other=0.0)
     of_logit = of_value * v - weighted * tl.load(z + node, mask=real, other=0.0)
     of_score = tl.sum(of_logit, axis=2) * scale  # [J, H]
     place = grad_qkv + column * 3 * d + d + c

@@ -8,10 +8,11 @@ from shutil import copytree
 import pytest
 import torch
 
-from experiments.captured import PaddedData, Run, run_until, take_turns
+from experiments.captured import PaddedData, Run, Step, run_until, take_turns
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import CGT, EGT
 from gtcourse.recipes import Recipe, get_recipe
+from gtcourse.recipes.small import one_cycle
 from gtcourse.runs.run import loaders
 
 EPOCHS = 3
@@ -41,6 +42,11 @@ def train(recipe: Recipe, data: GraphDataset, out, *, epochs: int) -> list[dict[
     return recipe.fit(model, training, val, seed=0, out=out, on_epoch_end=ends).epochs
 
 
+def train_epoch(run: Run) -> None:
+    for _ in run.steps_of_epoch():
+        pass
+
+
 @pytest.mark.parametrize("name", ["egt-100k-spe-do/zinc", "csa-rings/zinc"])
 def test_a_run_goes_on_as_if_it_had_not_been_moved(name, molecules, tmp_path):
     recipe = small(name)
@@ -48,7 +54,7 @@ def test_a_run_goes_on_as_if_it_had_not_been_moved(name, molecules, tmp_path):
     expected = train(recipe, data, tmp_path / "whole", epochs=EPOCHS)
     train(recipe, data, tmp_path / "moved", epochs=1)
     run = Run(recipe, tmp_path / "moved", PaddedData(recipe, data, CPU), seed=0)
-    run.epoch()
+    train_epoch(run)
     run.save()
     moved = train(recipe, data, tmp_path / "moved", epochs=EPOCHS)
     assert len(moved) == EPOCHS
@@ -78,7 +84,7 @@ def test_runs_that_take_turns_end_as_they_do_alone(molecules, tmp_path):
     padded = PaddedData(recipe, data, CPU)
     train(recipe, data, tmp_path / "start", epochs=1)
     alone = Run(recipe, tmp_path / "start", padded, seed=0)
-    alone.epoch()
+    train_epoch(alone)
     work = {}
     for name in ("first", "second", "third"):
         copytree(tmp_path / "start", tmp_path / name)
@@ -99,6 +105,48 @@ def test_a_run_is_given_up_when_its_loss_rises(molecules, tmp_path):
     train(recipe, data, tmp_path, epochs=1)
     run = Run(recipe, tmp_path, PaddedData(recipe, data, CPU), seed=0)
     run.history["epochs"][0]["train_loss"] = 0.0  # so that the next is higher
-    part = take_turns({"run": run_until(run, "run", epochs=3, end=math.inf, highest=1e-6)})["run"]
+    part = take_turns({"run": run_until(run, "run", epochs=3, end=math.inf, highest=1e-6)}, 1)[
+        "run"
+    ]
     assert part["epochs"] == [1, 2]
     assert "the training loss rose to" in part["error"]
+
+
+def moved(recipe: Recipe, data: GraphDataset, folder) -> Run:
+    """A run that goes on after its first epoch."""
+    train(recipe, data, folder, epochs=1)
+    return Run(recipe, folder, PaddedData(recipe, data, CPU), seed=0)
+
+
+def test_an_error_within_an_epoch_leaves_the_checkpoint_of_the_last_one(
+    molecules, tmp_path, monkeypatch
+):
+    run = moved(small("egt-100k-spe-do/zinc"), molecules.first(50), tmp_path)
+    before = run.path.read_bytes()
+    calls = []
+
+    def fails(self: Step, rows: torch.Tensor) -> None:
+        calls.append(rows)
+        if len(calls) == 2:
+            raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(Step, "__call__", fails)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        take_turns({"run": run_until(run, "run", epochs=2, end=math.inf)}, at_a_time=1)
+    assert run.path.read_bytes() == before
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_and_leaves_the_checkpoint(molecules, tmp_path):
+    run = moved(small("egt-100k-spe-do/zinc"), molecules.first(50), tmp_path)
+    before = run.path.read_bytes()
+    next(run.model.parameters()).data.fill_(math.nan)
+    part = take_turns({"run": run_until(run, "run", epochs=2, end=math.inf)}, at_a_time=1)["run"]
+    assert part["epochs"] == [1, 1]
+    assert part["error"].startswith("the training loss is nan in epoch 1")
+    assert run.path.read_bytes() == before
+
+
+def test_a_schedule_that_needs_steps_of_its_own_is_refused(molecules, tmp_path):
+    recipe = small("csa-rings/zinc").at(schedule=one_cycle)
+    with pytest.raises(ValueError, match="has the schedule _OneCycle; expected LambdaLR"):
+        moved(recipe, molecules.first(50), tmp_path)

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from experiments.captured import PaddedData, Run, check_triton
 from gtcourse.encodings import encode
 from gtcourse.graphs.dataset import collate
 from gtcourse.recipes import Recipe
-from tests.train.test_captured import CPU, small, train
+from tests.train.test_captured import CPU, small, train, train_epoch
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.skipif(
@@ -28,14 +29,22 @@ def two_layers(name: str) -> Recipe:
 
 @pytest.mark.parametrize("name", ["csa/zinc", "csa-rings/zinc"])
 def test_the_gradient_equals_that_of_the_readable_form(name, molecules):
-    from experiments.csa_triton import CGTOnGPU
+    from experiments.csa_triton import CGTOnGPU, with_features
 
     recipe = two_layers(name)
     data = encode(molecules.first(4), *recipe.transforms)
     batch = collate(data.train, num_nodes=1 + max(graph.num_nodes for graph in data.train))
     torch.manual_seed(0)
     model = CGTOnGPU(recipe.build_model().config)
-    assert check_triton(model, recipe.task, batch) < 1e-5
+    check_triton(model, recipe.task, batch)  # raises if it does not
+    model.zero_grad()
+    fast = with_features(model, batch)
+    recipe.task.loss(model(fast), fast).backward()
+    found = [parameter.grad.clone() for parameter in model.parameters()]
+    model.zero_grad()
+    recipe.task.loss(model(batch), batch).backward()
+    for gradient, parameter in zip(found, model.parameters(), strict=True):
+        assert_close(gradient, parameter.grad, rtol=1e-4, atol=1e-5)
 
 
 def test_a_wrong_gradient_is_refused(molecules, monkeypatch):
@@ -60,9 +69,9 @@ def test_ablated_pairs_depend_on_the_generator_alone(molecules):
     model.generator = torch.Generator()
     mask = torch.ones(2, 30, dtype=torch.bool)
     model.generator.manual_seed(1)
-    first = model.kept_pairs(mask)
+    first = model.ablation(mask)
     model.generator.manual_seed(1)
-    assert torch.equal(model.kept_pairs(mask), first)
+    assert torch.equal(model.ablation(mask), first)
     assert first.unique().tolist() == [0.0, 2.0]
     assert first.mean() == pytest.approx(1.0, abs=0.1)
 
@@ -73,9 +82,20 @@ def test_a_run_goes_on_as_if_it_had_not_been_moved(molecules, tmp_path):
     expected = train(recipe, data, tmp_path / "whole", epochs=3)
     train(recipe, data, tmp_path / "moved", epochs=1)
     run = Run(recipe, tmp_path / "moved", PaddedData(recipe, data, CPU, use_triton=True), seed=0)
-    run.epoch()
+    train_epoch(run)
     run.save()
     moved = train(recipe, data, tmp_path / "moved", epochs=3)
     for row, other in zip(moved, expected, strict=True):
         for column in ("lr", "train_loss", "val_mae"):
             assert row[column] == pytest.approx(other[column], rel=1e-4), (row["epoch"], column)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"dropout": 0.1}, {"chromatic": False}, {"num_heads": 1, "d_model": 48}]
+)
+def test_a_configuration_that_the_kernels_do_not_compute_is_refused(changes):
+    from experiments.csa_triton import CGTOnGPU
+
+    config = replace(two_layers("csa/zinc").build_model().config, **changes)
+    with pytest.raises(ValueError, match="expected chromatic attention with shared maps"):
+        CGTOnGPU(config)
