@@ -224,6 +224,7 @@ def test_a_missing_page_has_a_search_that_leads_back_into_the_book(page, book):
     field.fill("virtual node")
     page.locator(".section-results .found a").first.click()
     page.wait_for_url("**/book/glossary.html#term-virtual-node")
+    assert page.locator("#term-virtual-node").inner_text().startswith("virtual node")
 
 
 def test_rook_and_shrikhande_stay_together_whatever_the_nodes_are_told(chapter):

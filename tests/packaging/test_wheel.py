@@ -144,17 +144,20 @@ def test_a_notebooks_imports_are_in_the_extras_that_its_first_cell_installs(envi
                     imports[EXTRAS.search(first)[1]].append(f"{ast.unparse(node)}  # {text.stem}")
     for extras, lines in imports.items():
         script = tmp_path / f"{extras}.py"
-        script.write_text("\n".join(dict.fromkeys(lines)))
+        script.write_text("\n".join([*dict.fromkeys(lines), 'print("all imported")']))
         installed = environment(*extras.split(","))
-        installed.run(installed.python, script, cwd=tmp_path)
+        found = installed.run(installed.python, script, cwd=tmp_path)
+        assert found.stdout == "all imported\n"
 
 
 RUN_CELLS = """
 import json, os, sys
 from IPython.core.interactiveshell import InteractiveShell
 os.environ["GTCOURSE_BUDGET"] = "smoke"
-for cell in json.load(sys.stdin):
+cells = json.load(sys.stdin)
+for cell in cells:
     InteractiveShell.instance().run_cell(cell).raise_error()
+print(len(cells), "cells ran")
 """
 
 
@@ -163,7 +166,9 @@ for cell in json.load(sys.stdin):
 def test_a_notebook_runs_with_the_extras_that_its_first_cell_installs(environment, text, tmp_path):
     cells = code_cells(text)
     installed = environment(*EXTRAS.search(cells[0])[1].split(","))
-    installed.run(installed.python, "-c", RUN_CELLS, cwd=tmp_path, input=json.dumps(cells))
+    words = (installed.python, "-c", RUN_CELLS)
+    found = installed.run(*words, cwd=tmp_path, input=json.dumps(cells))
+    assert found.stdout.endswith(f"{len(cells)} cells ran\n")
 
 
 # The first cell of a notebook installs the course where it is not there, as on Colab.
