@@ -122,7 +122,9 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     required = (*SIZES, "x", "y", "split")
     if missing := [key for key in required if key not in arrays]:
         raise ValueError(f"there is no array {', '.join(missing)}; expected {', '.join(required)}.")
-    num_nodes, num_edges, edge_index = (_as_read(key, arrays[key]) for key in SIZES)
+    num_nodes = _as_read("num_nodes", arrays["num_nodes"])
+    num_edges = _as_read("num_edges", arrays["num_edges"])
+    edge_index = _as_read("edge_index", arrays["edge_index"])
     _check_sizes(num_nodes, num_edges, edge_index)
     target = check_target(str(arrays.get("target", "graph")))
     rows = {"graph": len(num_nodes), "edge": int(num_edges.sum()), "node": int(num_nodes.sum())}

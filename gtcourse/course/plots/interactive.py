@@ -108,7 +108,9 @@ def attention_widget(
 
     A slider changes what logits are divided by.
     """
-    keys, values, query = (np.asarray(points, dtype=float) for points in (keys, values, query))
+    keys = np.asarray(keys, dtype=float)
+    values = np.asarray(values, dtype=float)
+    query = np.asarray(query, dtype=float)
     names = names or [chr(ord("A") + j) for j in range(len(keys))]
     reach = float(np.ceil(1.2 * np.abs([*keys, *values, query]).max()))  # of the axes
     logits = keys @ query / np.sqrt(2)
