@@ -383,11 +383,13 @@ def test_an_address_holds_what_was_chosen_and_changed(explainer, page):
     host.locator("[data-flip]").nth(3).click()
     host.locator("[data-channel]").nth(5).click()
     host.locator("[data-beside]").select_option(label="CSA")
-    shown = [host.locator(part).inner_text() for part in (".prediction", ".chips", ".beside")]
+    host.locator(".beside table").wait_for()
+    parts = (".prediction", ".chips", ".beside")
+    shown = [host.locator(part).inner_text() for part in parts]
     assert "gate of head 1" in shown[1]
     assert "pair 4 flipped" in shown[1]
     again = explainer(page.evaluate("location.hash"))
-    parts = (".prediction", ".chips", ".beside")
+    again.locator(".beside table").wait_for()
     assert [again.locator(part).inner_text() for part in parts] == shown
 
 
