@@ -19,10 +19,6 @@ def markdown(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return f"\n{markdown_table([*columns], rows)}\n"
 
 
-def folded(title: str, table: str) -> str:
-    return f"\n```{{dropdown}} {title}\n{table}\n```\n"
-
-
 def short(commit: str) -> str:
     """Seven figures of each commit, with the "+changes" that it may have had."""
     return re.sub(r"\b([0-9a-f]{7})[0-9a-f]{33}\b", r"\1", commit)

@@ -41,9 +41,9 @@ class Row(NamedTuple):
         return f"{self.name}: paper {self.paper[0]:g}, ours {mean(self.ours):.3f}"
 
 
-def rows_of(dataset: str) -> list[Row]:
-    """The recipes that were run, by the paper's value."""
-    runs = [result for result in results(read_results([RESULTS]), dataset) if result.records]
+def rows_of_zinc() -> list[Row]:
+    """The recipes that were run on ZINC, by the paper's error."""
+    runs = [result for result in results(read_results([RESULTS]), "zinc") if result.records]
     return [
         Row(result.recipe.name.split("/")[0], result.paper, result.values, complete(result))
         for result in sorted(runs, key=lambda result: result.paper[0])
@@ -76,9 +76,10 @@ def shortened_runs() -> list[Line]:
 
 
 def dots(ax: Axes, rows: list[Row]) -> None:
-    """One row for each recipe: the paper's value and ours, with standard deviations.
+    """One row for each recipe: the paper's error and ours, with standard deviations.
 
-    Both lie on the row's line; where they agree, the square of ours is in the paper's disc.
+    Both lie on the row's line; where they agree, the square of ours is in the paper's disc. Two
+    lines mark the errors of linear fits.
     """
     for y, row in enumerate(reversed(rows)):
         color = model_color(row.name)
@@ -97,21 +98,15 @@ def dots(ax: Axes, rows: list[Row]) -> None:
         ax.plot([], [], "s", color=INK, label="complete run")
     if False in budgets_of_ours:
         ax.plot([], [], "s", color=INK, markerfacecolor="none", label="shortened run")
-    ax.set(xlabel="test accuracy (higher is better)", ylim=(-0.6, len(rows) - 0.4))
-    ax.locator_params(axis="x", nbins=5)
-    ax.legend(loc="lower left", bbox_to_anchor=(-0.45, 1), ncols=3, columnspacing=0.8)
-
-
-def errors(ax: Axes, rows: list[Row]) -> None:
-    """The dots of ZINC between the errors of two linear fits."""
-    dots(ax, rows)
-    ax.get_legend().set_bbox_to_anchor((-0.45, 1.1), ax.transAxes)  # above the names of the lines
+    # Above the names of the lines.
+    ax.legend(loc="lower left", bbox_to_anchor=(-0.45, 1.1), ncols=3, columnspacing=0.8)
     for name, side in ((BEST_LINEAR, "right"), ("ridge on atom counts", "left")):
         error = line_to_beat("zinc")[name]
         above = {"xycoords": ("data", "axes fraction")}
         ax.axvline(error, color=INK, linestyle=":", linewidth=1.2)
         ax.annotate(name.replace("on ", "on\n"), (error, 1.02), ha=side, fontsize=10, **above)
     ax.set(xscale="log", xlabel="test MAE on ZINC (lower is better)")
+    ax.set(ylim=(-0.6, len(rows) - 0.4))
     ax.set_xticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
     ax.minorticks_off()
 
@@ -217,10 +212,10 @@ def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
 
 
 def main() -> int:
-    zinc = rows_of("zinc")
+    zinc = rows_of_zinc()
     models = sorted(benchmark()["rows"], key=lambda row: row["step"]["ms"])
     figures = {
-        "dots": (errors, zinc, {"figsize": (5.7, 4.2)}),
+        "dots": (dots, zinc, {"figsize": (5.7, 4.2)}),
         "budgets": (budgets, shortened_runs(), {"figsize": (5.7, 4.6)}),
         "authors": (
             beside_authors,
@@ -234,7 +229,6 @@ def main() -> int:
             },
         ),
         "diverged": (divergence, diverged_runs(), {"figsize": (5.7, 2.8)}),
-        "pattern": (dots, rows_of("pattern"), {"figsize": (5.7, 1.6)}),
         "models": (bars, models, {"ncols": 2, "sharey": True, "figsize": (5.7, 4.2)}),
     }
     use_style()

@@ -1,4 +1,4 @@
-"""The tables of book/results/index.md: what the recorded runs reached, beside the papers' numbers.
+"""The tables of book/results: what the recorded runs reached, beside the papers' numbers.
 
 Every number is a record's or a recipe's, and so is every "differs".
 """
@@ -16,7 +16,7 @@ from gtcourse.course.records import measurement, read_records, recorded
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.recipe import as_text
 from gtcourse.runs.record import Record, Result, read_results, results, row, spread
-from tools.pages import folded, markdown, short
+from tools.pages import device, markdown, short
 from tools.paths import ROOT
 
 RESULTS = ROOT / "book" / "results"
@@ -42,6 +42,20 @@ CONTROLS = {
         "graphormer-slim-fast-bias/zinc"
     ),
 }
+MESSAGE_PASSING = ("gin", "gat", "gcn", "gatedgcn", "signnet")
+"""How the names of recipes for message passing begin; the others are graph Transformers."""
+BEST_SIMPLE = "ridge on 1-WL colour counts"
+"""The predictor without a neural network that every table of networks on ZINC begins with."""
+METRICS = {
+    "train_mae": "training MAE",
+    "val_mae": "validation MAE",
+    "test_mae": "test MAE",
+    "test_dev_mae": "test-dev MAE",
+    "test_accuracy": "test accuracy",
+    "test_f1": "test F1",
+    "test_ap": "test AP",
+    "test_auroc": "test ROC-AUC",
+}
 AUTHORS = ("graphormer-slim", "grpe-small")
 AGREEMENT = 12
 """Epochs from this one on are compared, when the first fast fall of the error is over."""
@@ -64,27 +78,46 @@ MODELS = {
 
 
 def results_tables() -> dict[str, str]:
-    found = results(read_results([RESULTS]))
-    ran = [result for result in found if result.records]
+    """Of the page "Results"."""
+    ran = [result for result in results(read_results([RESULTS])) if result.records]
     zinc = [result for result in ran if result.recipe.dataset == "zinc"]
     nodes = [result for result in ran if result.recipe.dataset in ("pattern", "cluster")]
+    finished = [result for result in zinc if complete(result)]
     return {
         "summary": summary(zinc),
-        "reproductions": reproductions([result for result in zinc if complete(result)]),
+        "graph Transformers": reproductions([r for r in finished if not passes_messages(r)]),
+        "message passing": reproductions([r for r in finished if passes_messages(r)]),
+        "simple": simple(),
         "shortened": shortened([result for result in zinc if not complete(result)]),
-        "colours": colours(),
-        "controls": controls(),
-        "divergence": divergence(),
         "authors": authors(),
+        "divergence": divergence(),
         "communities": shortened(nodes),
         "small": small(),
         "cycles": cycles(),
-        "not-run": not_run(found),
-        "others": others(),
+    }
+
+
+def runs_tables() -> dict[str, str]:
+    """Of the page "How the runs were made"."""
+    ran = [result for result in results(read_results([RESULTS])) if result.records]
+    return {
+        "controls": controls(),
+        "colours": colours(),
+        "scores": scores(ran),
         "costs": costs(ran),
         "runs": runs(ran),
         "notes": notes(ran),
     }
+
+
+def published_tables() -> dict[str, str]:
+    """Of the page "Other published results"."""
+    return {"not-run": not_run(results(read_results([RESULTS]))), "others": others()}
+
+
+def passes_messages(result: Result) -> bool:
+    """Whether the model computes with neighbours only; if not, it is a graph Transformer."""
+    return re.split("[-/]", result.recipe.name)[0] in MESSAGE_PASSING
 
 
 def complete(result: Result) -> bool:
@@ -102,28 +135,36 @@ OUTCOMES = [
 
 def summary(found: list[Result]) -> str:
     """The recipes by how far our error is from the paper's."""
-    outcomes: dict[str, list[str]] = {words: [] for _, words in OUTCOMES}
-    shortened_runs = []
+    last = "shortened, which neither confirms nor refutes the paper"
+    families = ("graph Transformers", "message passing")
+    names: dict[str, dict[str, list[str]]] = {
+        words: {family: [] for family in families}
+        for words in (*(words for _, words in OUTCOMES), last)
+    }
     for result in found:
-        name = recipe_name(result.recipe.name)
-        if not complete(result):
-            shortened_runs.append(name)
-            continue
-        average, deviation = result.paper
-        gap = mean(result.values) - average
-        distance = round(abs(gap) / deviation, 1)
-        if distance > 1:
-            name += f" ({'worse' if gap > 0 else 'better'} by {abs(gap):.3f})"
-        outcome = next(words for limit, words in OUTCOMES if distance <= limit)
-        outcomes[outcome].append(name)
-    outcomes["shortened, which neither confirms nor refutes the paper"] = shortened_runs
+        words, name = outcome(result) if complete(result) else (last, recipe_name_of(result))
+        names[words][families[passes_messages(result)]].append(name)
     return table(
-        [{"runs on ZINC": words, "recipes": ", ".join(names)} for words, names in outcomes.items()]
+        [
+            {"runs on ZINC": words} | {family: ", ".join(row[family]) for family in families}
+            for words, row in names.items()
+        ]
     )
 
 
+def outcome(result: Result) -> tuple[str, str]:
+    """How far a complete run is from its paper, and its name, with the difference if it is far."""
+    average, deviation = result.paper
+    gap = mean(result.values) - average
+    distance = round(abs(gap) / deviation, 1)
+    name = recipe_name_of(result)
+    if distance > 1:
+        name += f" ({'worse' if gap > 0 else 'better'} by {abs(gap):.3f})"
+    return next(words for limit, words in OUTCOMES if distance <= limit), name
+
+
 def reproductions(found: list[Result]) -> str:
-    """Complete runs of ZINC below what is reached without a neural network."""
+    """Complete runs on ZINC, below the best predictor without a neural network."""
     rows = []
     for result in found:
         name, _, paper, ours, gap, *_ = row(result)
@@ -135,15 +176,24 @@ def reproductions(found: list[Result]) -> str:
             "difference": gap.replace("-", "\N{MINUS SIGN}"),
             "seeds": str(len(result.records)),
             "epochs": f"{epochs:.0f}",
-            "validation: best, last": best_and_last(result),
             "differs": buckets(result),
         }
         rows.append(of_recipe)
-    simple = [
-        dict.fromkeys(rows[0], "") | {"recipe": name, "ours": f"{error:.3f}"}
-        for name, error in line_to_beat("zinc").items()
-    ]
-    return table(without_empty_columns(simple + rows))
+    return table(without_empty_columns(below_best_simple(rows)))
+
+
+def below_best_simple(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The rows of networks, after a row for the best predictor that is none."""
+    ours = {"recipe": BEST_SIMPLE, "ours": f"{line_to_beat('zinc')[BEST_SIMPLE]:.3f}"}
+    return [dict.fromkeys(rows[0], "") | ours, *rows]
+
+
+def simple() -> str:
+    """The predictors without a neural network."""
+    errors = line_to_beat("zinc")
+    return table(
+        [{"predictor": name, "test MAE": f"{error:.3f}"} for name, error in errors.items()]
+    )
 
 
 def divergence() -> str:
@@ -174,12 +224,22 @@ def divergence() -> str:
     )
 
 
-def best_and_last(result: Result) -> str:
-    """Validation error of the epoch whose weights are tested, and of the last one."""
-    monitor = f"val_{result.recipe.task.monitor}"
-    best = mean(record.result[monitor] for record in result.records)
-    last = mean(record.curve[-1][monitor] for record in result.records)
-    return f"{best:.3f}, {last:.3f}"
+def scores(found: list[Result]) -> str:
+    """Validation scores of the epoch whose weights are tested and of the last one, and the test."""
+    rows = []
+    for result in found:
+        monitor = f"val_{result.recipe.task.monitor}"
+        best = mean(record.result[monitor] for record in result.records)
+        last = mean(record.curve[-1][monitor] for record in result.records)
+        of_recipe = {
+            "recipe": f"`{result.recipe.name}`",
+            "seeds": str(len(result.records)),
+            "validation, best epoch": f"{best:.3f}",
+            "validation, last epoch": f"{last:.3f}",
+            "test": alone(spread(result.values)),
+        }
+        rows.append(of_recipe)
+    return table(rows)
 
 
 def buckets(result: Result) -> str:
@@ -223,6 +283,8 @@ def shortened(found: list[Result]) -> str:
             "what else differs": differs(result),
         }
         rows.append(of_recipe)
+    if all(result.recipe.dataset == "zinc" for result in found):
+        rows = below_best_simple(rows)
     return table(without_empty_columns(rows))
 
 
@@ -282,6 +344,10 @@ def differs(result: Result) -> str:
 
 def recipe_name(name: str) -> str:
     return f"`{name.split('/')[0]}`"
+
+
+def recipe_name_of(result: Result) -> str:
+    return recipe_name(result.recipe.name)
 
 
 def alone(number: str) -> str:
@@ -393,12 +459,11 @@ def small() -> str:
 def not_run(found: list[Result]) -> str:
     """The recipes with a printed result and no recorded run."""
     rows = [
-        (f"`{name}`", metric, paper)
+        (f"`{name}`", METRICS[metric], paper)
         for name, metric, paper, recorded, *_ in map(row, found)
         if recorded == "not yet run"
     ]
-    text = markdown(("recipe", "metric", "paper"), rows)
-    return folded(f"{len(rows)} published results without a recorded run", text)
+    return f"{markdown(('recipe', 'score', 'paper'), rows)}\n*{len(rows)} results.*\n"
 
 
 def others() -> str:
@@ -406,25 +471,30 @@ def others() -> str:
     printed = tomllib.loads(OTHERS.read_text(encoding="utf-8"))
     rows = [(data, *row) for data, models in printed.items() for row in models]
     text = markdown(("data and score", "model", "printed", "parameters", "in"), rows)
-    return folded(f"{len(rows)} printed results of models that the package does not have", text)
+    return f"{text}\n*{len(rows)} results.*\n"
 
 
 def runs(found: list[Result]) -> str:
-    """Where the numbers are from."""
+    """Where the numbers are from; "CPU" is one thread of an x86-64 processor."""
     rows = [
         {
             "run": f"`{record.name}`",
             "seed": str(record.seed),
-            "data": record.data["source"],
             "time": duration(record.seconds),
-            "device": record.device,
+            "device": device(record.device).replace("CPU (x86_64, 1 thread)", "CPU"),
             "commit": f"`{short(record.commit)}`",
             "date": record.date,
         }
         for result in found
         for record in result.records
     ]
-    return folded("Data, time, device and commit of each run", table(rows))
+    sources = dict.fromkeys(
+        (result.recipe.dataset, record.data["source"])
+        for result in found
+        for record in result.records
+    )
+    data = "; ".join(f"`{name}`: {source.removeprefix('file: ')}" for name, source in sources)
+    return f"{table(rows)}\n*Data: {data}.*\n"
 
 
 def evidence() -> dict[str, str]:
@@ -460,10 +530,17 @@ def evidence() -> dict[str, str]:
 
 
 def notes(found: list[Result]) -> str:
-    """Where a recipe, at its complete budget, still differs from the published run."""
-    rows = [(f"`{result.recipe.name}`", result.recipe.notes) for result in found]
-    text = markdown(("recipe", "differs from the published run"), rows)
-    return folded("Where the recipes themselves differ from the published runs", text)
+    """Where recipes, at their complete budget, still differ from the published runs."""
+    recipes: dict[str, list[str]] = {}
+    for result in found:
+        for note in result.recipe.notes.split("; "):
+            sentence = f"{note[0].upper()}{note[1:]}."
+            recipes.setdefault(sentence, []).append(f"`{result.recipe.name}`")
+    texts: dict[str, list[str]] = {}
+    for sentence, names in recipes.items():
+        texts.setdefault(", ".join(names), []).append(sentence)
+    rows = [(names, " ".join(sentences)) for names, sentences in texts.items()]
+    return markdown(("recipes", "differences from the published runs"), rows)
 
 
 def duration(seconds: float) -> str:

@@ -22,7 +22,15 @@ from gtcourse.runs.record import read_results, results
 from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
 from tools.pages import markdown, placed, run, short
 from tools.paths import NOTEBOOKS, ROOT, RUN_TIMES, TEXTS
-from tools.result_tables import MEMORY, RESULTS, evidence, results_tables, table
+from tools.result_tables import (
+    MEMORY,
+    RESULTS,
+    evidence,
+    published_tables,
+    results_tables,
+    runs_tables,
+    table,
+)
 
 WORDS_A_MINUTE = 150
 HEADER = re.compile(r"\A---\n.*?\n---\n", re.S)
@@ -189,6 +197,8 @@ def reading(text: str) -> int:
 
 PAGES: dict[Path, Callable[[], dict[str, str]]] = {
     RESULTS / "index.md": results_tables,
+    RESULTS / "runs.md": runs_tables,
+    RESULTS / "published.md": published_tables,
     ROOT / "book" / "benchmarks" / "index.md": benchmark_tables,
     ROOT / "book" / "how_to_read.md": run_time_tables,
     ROOT / "book" / "teach.md": teacher_tables,

@@ -153,7 +153,7 @@ const LEADS = [
   [/^(skip|shortcut) connections?$/, "book/glossary.html#term-residual-connection"],
   [/^(graph)?gps$/, "book/after.html#message-passing-and-attention-side-by-side-gps"],
   [/^(how (do|can) i |how to )?(install|set ?up)|^(pip|conda)\b/, "book/how_to_read.html#three-ways-to-use-it"],
-  [/^hyper.?parameters?$/, "book/results/index.html#what-was-run"],
+  [/^hyper.?parameters?$/, "book/results/runs.html#what-differs-from-the-published-runs"],
 ];
 
 // Chapters come before the pages on data and results, those before reference, errata are the last.
