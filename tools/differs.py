@@ -37,9 +37,9 @@ PAGE = """\
 
 {intro}
 
-The table has {count} entries. In most of them the paper and the code differ. In the others one of
-them is silent, or a reader may expect something that neither does. The last column shows which one
-the package follows.
+The table has {count} entries. In most of them the paper and the code differ. In the others, one of
+the two says nothing, or a reader may expect something that neither of them does. The last column
+shows which one the package follows.
 
 {overview}
 
