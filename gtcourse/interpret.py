@@ -393,7 +393,8 @@ def check_mask(attention: Tensor, mask: Tensor) -> None:
 class _Softmaxes(TorchFunctionMode):
     """Records every softmax, because the attention that a model returns may be a copy.
 
-    A copy is no part of the prediction, and the prediction has no derivative by it.
+    A copy is no part of the prediction, and the prediction has no derivative by it. The same holds
+    for the factors that CSA computes without gradients, so they are left out.
     """
 
     def __init__(self) -> None:
@@ -408,7 +409,7 @@ class _Softmaxes(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func is Tensor.softmax:
+        if func is Tensor.softmax and torch.is_grad_enabled():
             self.found.append(result)
         return result
 
