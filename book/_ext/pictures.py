@@ -23,7 +23,7 @@ PICTURES = {  # by name: the page and the heading of the section
     "pair": ("notebooks/10_one_framework", "nine-models-in-one-table"),
     "metro": ("notebooks/10_one_framework", "who-contains-whom"),
     "fool": ("notebooks/10_one_framework", "the-smallest-pair-that-fools-a-layer"),
-    "bet": ("notebooks/11_what_attention_sees", "what-the-prediction-depends-on"),
+    "bet": ("notebooks/11_what_attention_sees", "is-an-estimate-right"),
 }
 INSTEAD = {
     "score": "With scripts enabled, you can move the scores of four tokens here, and see how the "
