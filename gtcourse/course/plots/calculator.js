@@ -24,27 +24,41 @@
     tr.sum td { border-top: 1px solid ${data.ink}; font-weight: bold; }
     .bars { flex: 1 1 100%; min-width: 0; display: grid; gap: .15rem .5rem; align-items: center;
       grid-template-columns: auto 1fr auto; font-size: .85em; }
-    .bars button { all: unset; cursor: pointer; text-align: left; grid-column: 1; }
+    .bars button { all: unset; cursor: pointer; text-align: left; grid-area: calc(var(--row) + 2) / 1; }
     .bars button[aria-pressed="true"] { font-weight: bold; text-decoration: underline; }
     .bars button:focus-visible { outline: 2px solid ${data.mark}; }
-    .bar { grid-column: 2; height: .7rem; background: ${data.ink}; opacity: .55; border-radius: 0 .2rem .2rem 0; }
-    .chosen { background: ${data.mark}; opacity: 1; }
-    .over { background: ${data.other}; }
-    .axis { grid-column: 2; position: relative; height: 2.4em; font-size: .9em; }
+    /* On a logarithmic axis lengths mean nothing, so a dot at the end of a thin line shows the value. */
+    .bar { grid-area: calc(var(--row) + 2) / 2; position: relative; height: 2px; --of: ${data.ink}; background: var(--of); opacity: .75; }
+    .bar::after { content: ""; position: absolute; right: -.4rem; top: calc(1px - .4rem); width: .8rem; height: .8rem; border-radius: 50%; background: var(--of); }
+    .chosen { --of: ${data.mark}; opacity: 1; }
+    .over { --of: ${data.other}; opacity: 1; }
+    .number { grid-area: calc(var(--row) + 2) / 3; text-align: right; white-space: nowrap; }
+    .axis { grid-column: 2; position: relative; font-size: .9em; }
     .axis span { position: absolute; transform: translateX(-50%); white-space: nowrap; line-height: 1.1; }
-    .axis .low { transform: none; }
-    .axis .unit { transform: translateX(-85%); }
-    @media (max-width: 576px) { .axis .wide { display: none; } }
-    .lines { grid-column: 2; position: relative; align-self: stretch; pointer-events: none; }
+    .axis .low { left: 0; transform: none; }
+    .devices { grid-row: 1; height: 2.4em; }
+    .ticks { grid-row: calc(var(--rows) + 2); height: 2.6em; }
+    .ticks .title { left: 50%; top: 1.4em; }
+    .lines { grid-area: 2 / 2 / calc(var(--rows) + 2) / 2; position: relative; align-self: stretch; pointer-events: none; }
     .lines i { position: absolute; top: 0; bottom: 0; border-left: 1px dashed ${data.ink}; }
+    .lines i.tick { border-left: 1px solid ${data.ink}; opacity: .25; }
     .lines i.limit { border-left: 2px solid ${data.other}; }
-    .number { text-align: right; white-space: nowrap; }
+    @media (max-width: 576px) {
+      .bars { grid-template-columns: auto auto 1fr; }
+      .bars button { grid-row: calc(2 * var(--row) + 2); min-height: 1.9rem; display: flex; align-items: center; }
+      .number { grid-area: calc(2 * var(--row) + 2) / 2; }
+      .bar { grid-area: calc(2 * var(--row) + 3) / 1 / auto / -1; margin-bottom: .3rem; }
+      .axis { grid-column: 1 / -1; }
+      .ticks { grid-row: calc(2 * var(--rows) + 2); }
+      .lines { grid-area: 2 / 1 / calc(2 * var(--rows) + 2) / -1; }
+    }
     p { margin: .6rem 0 0; min-height: 4.5em; }`;
   const LABELS = { graphs: "graphs in a batch, B", nodes: "nodes of a graph, N",
     gigabytes: "device memory, GiB" };
   const GIB = 2 ** 30;
   const DEVICES = [16, 24, 80, 141];  // GiB of common GPUs: T4, RTX 4090, A100 and H100, H200
   const [LEAST, MOST] = [2 ** 26, 2 ** 39];  // bytes, the ends of the axis
+  const TICKS = { "64 MiB": 2 ** 26, "1 GiB": GIB, "16 GiB": 2 ** 34, "256 GiB": 2 ** 38 };  // each 16 times the last
   const SLIDE = { ...data.largest, gigabytes: 256 };  // where the sliders end; all begin at 1
 
   /** Where so many bytes are on the logarithmic axis, in percent. */
@@ -123,7 +137,6 @@
     }
 
     function fillBars(chosen, graphs, nodes, limit) {
-      const rows = data.models.length;
       const bars = data.models.flatMap((model, index) => {
         const bytes = memory(model, graphs, nodes);
         const [name, bar, number] = ["button", "div", "span"].map((tag) =>
@@ -135,19 +148,18 @@
         bar.style.width = `${place(bytes)}%`;
         number.className = "number";
         number.textContent = withUnit(bytes, "B");
-        [name, bar, number].forEach((each) => { each.style.gridRow = index + 2; });
+        [name, bar, number].forEach((each) => each.style.setProperty("--row", index));
         return [name, bar, number];
       });
       const at = (bytes) => `left:${place(bytes)}%`;
-      const devices = DEVICES.map((gib, n) =>
-        `<span class="${n ? "" : "unit"}" style="${at(gib * GIB)};top:${n % 2 ? 1.2 : 0}em">${gib}${
-          n ? "" : " GiB"}</span>`);
-      const ticks = [[LEAST, "64 MiB"], [GIB, "1 GiB"]].map(([bytes, words]) =>
-        `<span class="${bytes === LEAST ? "low" : "wide"}" style="${at(bytes)};top:1.2em">${words}</span>`);
-      const lines = [...DEVICES.map((gib) => `<i style="${at(gib * GIB)}"></i>`),
-        `<i class="limit" style="${at(limit)}"></i>`];
-      find(".bars").innerHTML = `<div class="axis" style="grid-row:1">${ticks.join("")}${devices.join("")}</div>
-        <div class="lines" style="grid-row:2/${rows + 2}">${lines.join("")}</div>`;
+      const devices = DEVICES.map((gib, n) => `<span style="${at(gib * GIB)};top:${n % 2 ? 1.2 : 0}em">${gib}</span>`);
+      const ticks = Object.entries(TICKS).map(([words, bytes]) =>
+        `<span ${bytes === LEAST ? 'class="low"' : `style="${at(bytes)}"`}>${words}</span>`);
+      const lines = [...Object.values(TICKS).map((bytes) => `<i class="tick" style="${at(bytes)}"></i>`),
+        ...DEVICES.map((gib) => `<i style="${at(gib * GIB)}"></i>`), `<i class="limit" style="${at(limit)}"></i>`];
+      find(".bars").style.setProperty("--rows", data.models.length);
+      find(".bars").innerHTML = `<div class="axis devices"><span class="low">common GPUs, GiB:</span>${devices.join("")}</div>
+        <div class="lines">${lines.join("")}</div><div class="axis ticks">${ticks.join("")}<span class="title">memory, on a logarithmic axis</span></div>`;
       find(".bars").append(...bars);
     }
 
