@@ -35,7 +35,9 @@ WINDOW = {"width": 1280, "height": 1400}
 # Nothing that a reader without scripts would try to use, and no bar of the page above the picture.
 QUIET = """
 .bd-header-article, .skip-link, #pst-skip-link, .picture > p:first-child, #twins > p:first-child,
-:is(.picture, #twins, #live) :is(button, .choices, .ride, .hint) { display: none !important; }
+:is(.picture, #twins, #live) :is(button:not([data-kind]), .choices, .ride, .hint, .ask, .guess) {
+  display: none !important;
+}
 #score input { visibility: hidden !important; }
 .picture, #twins { border: 0 !important; padding: 0 !important; }
 """
@@ -48,11 +50,16 @@ def photograph(page, address: str, name: str) -> bytes:
     place.locator(READY.get(name, "[role=status]")).first.wait_for()
     if name == "bet":
         place.locator(".end").first.press("Enter")  # with the answer
+    if name == "ink":
+        for _ in range(2):
+            place.locator("input").press("ArrowRight")
+    if name == "stack":
+        place.locator("input").press("End")  # with all of its blocks
     page.add_style_tag(content=QUIET)
     page.wait_for_timeout(500)  # until the drawings have the size of their new place
     image = Image.open(BytesIO(place.screenshot()))
     held = BytesIO()
-    image.save(held, "WEBP", quality=82, method=6)
+    image.save(held, "WEBP", quality=78, method=6)
     return held.getvalue()
 
 

@@ -29,7 +29,7 @@ INSTEAD = {
     "score": "With scripts enabled, you can move the scores of four tokens here, and see how the "
     "weights and the weighted mean follow. The picture shows a query that asks for red.",
     "stack": "With scripts enabled, you can pass tokens through twelve blocks here, with "
-    "and without residual connections and norms. The picture shows a stack without either.",
+    "and without residual connections and norms. The picture shows all of their outputs.",
     "transformer": "With scripts enabled, you can follow a batch through the Transformer here, "
     "and move the norms from the residual streams to the inputs of the sub-layers.",
     "basis": "With scripts enabled, you can turn the basis of an eigenspace here. The picture "
@@ -54,8 +54,8 @@ INSTEAD = {
 ALT = {
     "score": "Four tokens with their scores and weights, discs of their weights on an axis of "
     "their values, and the weighted mean near the value of the red token.",
-    "stack": "Tokens after each of twelve blocks without residual connections, whose rows become "
-    "equal, and curves of how much they differ and how long they are.",
+    "stack": "Tokens after each of twelve blocks in four stacks. Without residual connections they "
+    "become equal. Below, curves of how much they differ and how long they are.",
     "transformer": "Encoder and decoder side by side, each a thick line that is its residual "
     "stream, with sub-layers beside it that read the line and add to it. Every box names its "
     "shape. The memory leads from the top of the encoder to the decoder’s cross-attention. "

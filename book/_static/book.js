@@ -266,6 +266,14 @@ function searchWhileTyping() {
 }
 
 // The explainer in a chapter weighs as much as the chapter, so it is loaded at a click.
+// What a reader can guess before running the model, and then find out with it.
+const ASK = {
+  graphormer: "<b>Guess first:</b> if atom C1 is removed, does the prediction rise or fall?",
+  egt: "<b>Guess first:</b> EGT multiplies each weight by a gate. How far does the prediction move if you close the gate of a single head?",
+  grpe: "<b>Guess first:</b> if you switch off the relation that GRPE adds to the values, the attention maps of which layers change?",
+  csa: "<b>Guess first:</b> if all channels of a head share one weight, how far does the prediction move?",
+};
+
 function embedExplainer() {
   const place = document.querySelector("#explainer[data-start]");
   if (!place) return;
@@ -273,7 +281,7 @@ function embedExplainer() {
     { type: "button", className: "open-explainer", textContent: `Run a trained ${place.dataset.title} here` });
   const note = Object.assign(document.createElement("p"), { className: "of-explainer" });
   note.innerHTML = `This is the ${place.dataset.title} of <a href="10_one_framework.html#the-leaderboard">section 10.7</a>, trained for 100 epochs to predict
-    penalised logP. The small models that this chapter trains exist only while its notebook runs.`;
+    penalised logP. The small models that this chapter trains exist only while its notebook runs. ${ASK[place.dataset.start]}`;
   button.addEventListener("click", async () => {
     button.disabled = true;
     for (const name of ["models", "view", "data"]) await load(`explainer/${name}`);

@@ -26,10 +26,10 @@ gtcourse.tour = (function () {
         Every atom may look at every other; bonds do not limit it. Choose other atoms.`,
     },
     {
-      title: "One layer", kind: "graphormer", scope: "layer", layer: 0, i: 4, j: 2, look: "maps", cover: "channels matrix", see: [".flow", ".maps"],
+      title: "One layer", kind: "graphormer", scope: "weight", layer: 0, channel: 4, i: 4, j: 2, look: "maps", cover: "channels matrix", see: [".flow", ".maps"],
       ask: ["A layer’s square shows the mean over its eight heads. Do the heads themselves look alike?", "yes", "no, they differ"],
       right: () => 1,
-      text: () => "They differ. Row 2 has a square for every head: head 5 follows the bonds, head 1 spreads its weights. Choose some of them, and the molecule’s colours change.",
+      text: () => "They differ. Row 2 has a square for every head: head 5 follows the bonds, head 4 looks two bonds away, and head 6 three. Choose a head, and the matrix shows it.",
     },
     {
       title: "A logit", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, look: "path", cover: "path", see: [".of-pair", ".path"],
@@ -51,29 +51,29 @@ gtcourse.tour = (function () {
       text: () => "The value: the message is the weight times the value. Follow the green bars of the path: value, message, and their sum over all atoms. The sum is added to h, and the next layer begins from there.",
     },
     {
-      title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) }, look: "models maps", see: [".made", ".maps"],
+      title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) }, look: "models fieldset maps", see: [".made", ".maps"],
       ask: ["Now EGT, which multiplies each weight by a gate between 0 and 1. We close the gate of head 2 in layer 1. What is left of its weights?", "they are smaller", "nothing, they are all 0"],
       right: () => 1,
       text: () => "They are 0: the gate multiplies the weights after the softmax, so a closed head sends nothing, and later layers read other vectors. Reopen it with ×.",
     },
     {
-      title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, channel: 0, changes: { off: new Set(["value"]) }, look: "models flow", see: [".made", ".maps"],
+      title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, channel: 0, changes: { off: new Set(["value"]) }, look: "models fieldset flow", see: [".made", ".maps"],
       ask: ["Now GRPE, which adds the relation to the values, too. We switch that off. Which layers’ attention maps change?", "all", "all but the first", "none"],
       right: () => 1,
       text: () => "All but the first: its weights come from queries and keys alone. Later layers read other vectors. Tick the box again and compare.",
     },
     {
-      title: "A weight for every channel", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3, changes: { perHead: true }, look: "models maps", see: [".made", ".maps"],
+      title: "A weight for every channel", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3, changes: { perHead: true }, look: "models fieldset maps", see: [".made", ".maps"],
       ask: ["Now CSA, which computes a weight for each of its 52 channels. We average E over the 13 channels of each head. How far does the prediction move?", "by less than 0.5", "by more"],
       right: ({ now, before }) => Number(Math.abs(now - before) > 0.5),
       text: ({ now, before }) => `It moves by ${two(Math.abs(now - before))}: the channels of a head differ, and the model uses that.`,
     },
     {
-      title: "Attention and importance", kind: "csa", scope: "model", i: 9, j: 3, effects: true, look: "molecule", see: [".molecule", "fieldset"],
+      title: "Attention and importance", kind: "csa", scope: "model", i: 9, j: 3, effects: true, look: "fieldset molecule", see: [".molecule", "fieldset"],
       ask: ["Do the atoms with the most attention matter most for the prediction?", "yes, they must be", "not necessarily"],
       right: () => 1,
       text: () => `Attention need not be on the atoms that matter. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for
-        attention. Chapter 11 measures how far the two agree. Now type your own molecule, or compare two models.`,
+        attention. Chapter 11 measures how far the two agree. At the top of the page you can type your own molecule, or compare two models.`,
     },
   ];
 

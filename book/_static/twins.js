@@ -26,13 +26,21 @@
 
   place.innerHTML = `<p><b>The wall of twins.</b> Choose an encoding. Nodes with the same encoding have the same colour, in both
       drawings. Pairs that the encoding distinguishes move apart, and the others move together. Rings mark the nodes that are compared.</p>
-    <div class="choices" role="group" aria-label="encoding">${encodings.map((name) => `<button type="button" data-encoding="${name}">${name}</button>`).join("")}</div>
-    <p class="score" role="status"></p>
+    <p class="guess"><b>Guess first.</b> Which encoding tells
+      the most pairs apart, and which pair resists all of them?</p>
+    <div class="hold"><div class="choices" role="group" aria-label="encoding">${encodings.map((name) => `<button type="button" data-encoding="${name}">${name}</button>`).join("")}</div>
+    <p class="score" role="status"></p></div>
     <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"${wide(pair) ? " data-wide" : ""}><svg viewBox="-108 -46 216 92" aria-hidden="true">
       ${pair.graphs.map(graph).join("")}</svg><p>${at + 1} · ${pair.name}</p><p class="told"></p></div>`).join("")}</div>`;
 
   function show(encoding) {
-    place.querySelectorAll("[data-encoding]").forEach((button) => button.setAttribute("aria-pressed", button.dataset.encoding === encoding));
+    const row = place.querySelector(".choices");
+    place.querySelectorAll("[data-encoding]").forEach((button) => {
+      const pressed = button.dataset.encoding === encoding;
+      button.setAttribute("aria-pressed", pressed);
+      if (pressed) row.scrollLeft = button.offsetLeft - row.offsetLeft - (row.clientWidth - button.offsetWidth) / 2;
+    });
+    fade();
     let [told, asked] = [0, 0];
     pairs.forEach((pair, at) => {
       const cell = place.querySelector(`[data-pair="${at}"]`);
@@ -49,6 +57,14 @@
     place.querySelector(".score").innerHTML = `<b>${encoding}</b> tells ${told} of ${asked} pairs apart.`;
   }
 
+  /** On a phone the encodings stand in one row: its edge fades while it goes on to the right. */
+  function fade() {
+    const row = place.querySelector(".choices");
+    row.toggleAttribute("data-more", row.scrollLeft + row.clientWidth < row.scrollWidth - 8);
+  }
+
+  place.querySelector(".choices").addEventListener("scroll", fade, { passive: true });
+  new ResizeObserver(fade).observe(place);
   place.addEventListener("click", ({ target }) => target.dataset.encoding && show(target.dataset.encoding));
   show("degrees");
 })

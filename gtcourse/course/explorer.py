@@ -78,7 +78,7 @@ def page(models: Sequence[str], smiles: Sequence[str]) -> str:
 def code() -> list[str]:
     """The scripts of the page, in order: the models with their layers, and what reads and shows."""
     run = script("explainer/layers") + script("explainer/models")
-    parts = ("colors", "molecule", "smiles", "look", "view")
+    parts = ("colors", "molecule", "smiles", "look", "fetch", "view")
     return [run, "".join(script(f"explainer/{part}") for part in parts)]
 
 

@@ -464,7 +464,9 @@ def test_the_tour_marks_what_a_step_has_changed_and_says_what_it_was(explainer):
     assert host.locator(".path mark").last.inner_text() == now
     style = marked.first.evaluate("each => getComputedStyle(each).animationName")
     assert style == "none"  # the reader's system asks for no motion
-    host.get_by_role("button", name="Undo all").click()
+    undo = host.get_by_role("button", name="Undo all")
+    undo.click()
+    assert undo.is_disabled()
     assert marked.count() == 0
     assert host.locator(".left > .changed").inner_text() == ""
 
@@ -479,6 +481,16 @@ def test_on_a_phone_the_controls_of_the_explainer_take_two_rows(explainer, page)
     host.get_by_label("your own molecule").fill("CCO")
     page.keyboard.press("Enter")
     assert host.locator(".molecule .atom").count() == 3
+
+
+@pytest.mark.parametrize("smiles", ["C", "CC", "CCO"])
+def test_the_headings_of_a_small_matrix_are_complete(explainer, smiles):
+    host = explainer(f"#model=csa&smiles={smiles}")
+    outside = """svg => [...svg.querySelectorAll("text")].filter((text) => {
+      const [inner, outer] = [text.getBoundingClientRect(), svg.getBoundingClientRect()];
+      return inner.left < outer.left || inner.right > outer.right || inner.bottom > outer.bottom;
+    }).map((text) => text.textContent)"""
+    assert host.locator(".matrix svg").evaluate(outside) == []
 
 
 def box_of(place) -> dict:

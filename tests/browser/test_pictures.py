@@ -383,11 +383,16 @@ def test_ink_is_dropped_by_key_and_reaches_one_hop_more_with_each_layer(picture)
 def test_a_stack_without_residuals_loses_what_sets_its_tokens_apart(picture):
     host = picture("stack")
     said = host.locator("[role=status]")
+    assert host.locator(".later canvas").count() == 4 * 12  # to be guessed
+    host.locator("input").press("End")
+    assert host.locator(".later canvas").count() == 0
     assert "nearly the same vector" in said.inner_text()
+    lengths = [host.locator(f"[data-length={kind}]").inner_text() for kind in ("post", "pre")]
+    assert lengths[0] == "4.00" != lengths[1]
     for name in ("residuals", "residuals, post-LN", "residuals, pre-LN"):
         host.get_by_role("button", name=name, exact=True).press("Enter")
         assert "nearly the same vector" not in said.inner_text()
-    host.locator("input").press("Home")
+    host.get_by_role("button", name="start again").press("Enter")
     assert "At the input" in said.inner_text()
     first = host.locator("canvas").nth(3).evaluate("canvas => canvas.toDataURL()")
     host.get_by_role("button", name="new random weights").press("Enter")
@@ -411,6 +416,22 @@ def test_the_transformer_is_followed_by_key_and_its_norms_leave_the_stream(pictu
     host.get_by_role("button", name="pre-LN").press("Enter")
     assert whole.evaluate(on_stream) == 2  # one after the last block of either side
     assert "reads the norm" in said.inner_text()
+
+
+@pytest.mark.parametrize("size", [PHONE, {"width": 1280, "height": 800}])
+def test_the_slider_and_the_part_that_it_marks_are_in_view(picture, page, size):
+    page.set_viewport_size(size)
+    host = picture("transformer")
+    host.locator(".hold").evaluate("hold => hold.scrollIntoView()")
+    slider = host.locator("input")
+    slider.press("Home")
+    for _ in range(10):
+        slider.press("ArrowRight")
+        hold = host.locator(".hold").bounding_box()
+        part = host.locator(".part.now").bounding_box()
+        assert hold["y"] >= 0
+        assert hold["y"] + hold["height"] <= part["y"]
+        assert part["y"] + part["height"] <= size["height"]
 
 
 def test_a_turned_basis_changes_the_entries_and_not_the_projector(picture):
@@ -479,6 +500,17 @@ def test_the_ends_of_a_pair_move_by_key(picture, page):
     host.locator("[data-end=j]").press("ArrowRight")
     assert host.locator("[role=status]").inner_text() != before
     assert host.locator(".four section").count() == 4
+
+
+def test_no_arc_of_a_pair_crosses_another_atom(picture):
+    host = picture("pair")
+    crossed = """host => [...host.querySelectorAll(".arcs path")].flatMap((arc) =>
+      [...host.querySelectorAll(".disc")].filter((disc, atom) => ![4, 9].includes(atom) &&
+        Array.from({ length: 30 }, (_, k) => arc.getPointAtLength(arc.getTotalLength() * k / 29))
+          .some(({ x, y }) => Math.hypot(x - disc.cx.baseVal.value, y - disc.cy.baseVal.value) <
+            disc.r.baseVal.value))).length"""
+    assert host.locator(".arcs path").count() > 3
+    assert host.evaluate(crossed) == 0
 
 
 def test_a_city_moves_by_key_and_a_closed_gate_changes_the_answer(picture, page):

@@ -117,6 +117,7 @@
   let [layer, graphs, picked] = ["sum", structuredClone(data.pairs.sum), null];
   place.innerHTML = `<p><b>Fool a layer.</b> Choose two nodes of a graph to draw the edge between them, or to erase it. The chosen layer cannot tell nodes of the same colour
       apart. If both graphs have the same colours, every such layer predicts the same for both, whatever its weights.</p>
+    <p class="guess"><b>Try it.</b> Can you draw a pair that fools the layer that reads all distances?</p>
     <div class="choices" role="group" aria-label="layer">${Object.entries(LAYERS).map(([key, { name }]) =>
       `<button type="button" data-layer="${key}">${name} <b></b></button>`).join("")}</div>
     <div class="pair-of-graphs">${[0, 1].map((g) => `<svg viewBox="-125 -95 250 190" role="group" aria-label="graph ${g + 1}" data-graph="${g}"></svg>`).join("")}</div>

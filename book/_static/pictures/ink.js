@@ -39,13 +39,15 @@
   const place = document.getElementById("ink");
   if (!place) return;
 
-  let [graph, source, layers] = [data.graphs[0], data.graphs[0].places.length - 1, 2];
+  let [graph, source, layers] = [data.graphs[0], data.graphs[0].places.length - 1, 0];
   place.innerHTML = `<p><b>Drop ink on a node.</b> Choose the node, outlined in blue. In each layer every node takes the mean of itself and of the nodes that a head attends to, with
       equal keys and no residual connections. Colours show which share of a node’s vector comes from the inked node. The dashed node is one of those farthest from it.</p>
+    <p class="guess"><b>Guess first.</b> After how many layers does each head bring ink there, and what is lost on the way? Then move the slider.</p>
     <div class="choices" role="group" aria-label="graph">${data.graphs.map(({ name }, at) => `<button type="button" data-graph="${at}">${name}</button>`).join("")}</div>
     <div class="ride"><span class="which"></span><input type="range" min="0" max="16" aria-label="layers"></div>
     <p class="said" role="status"></p><div class="heads">${Object.entries(HEADS).map(([head, title], at) => `<figure data-head="${head}"><b>${title}</b>
-      <svg role="group" aria-label="${title}"${at ? ' aria-hidden="true"' : ""}></svg><figcaption></figcaption></figure>`).join("")}</div>`;
+      <svg role="group" aria-label="${title}"${at ? ' aria-hidden="true"' : ""}></svg><figcaption></figcaption></figure>`).join("")}</div>
+    <p class="scale">share of a node’s vector <span>0</span> <i></i> <span class="most"></span></p>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
   const share = (x) => (x === 0 ? "0" : x < 0.001 ? x.toExponential(0).replace("e-", " · 10<sup>−") + "</sup>" : x.toFixed(x < 0.01 ? 4 : 3));
@@ -54,11 +56,14 @@
   function build() {
     const at = graph.places.map((spot) => spot.map((x) => SCALE * x));
     const reach = at.map(([x, y], node) => Math.min(FINGER, ...at.filter((_, other) => other !== node).map(([u, v]) => Math.hypot(x - u, y - v) / 2)));
-    const half = Math.max(...at.map(([, y]) => Math.abs(y))) + 2 * RADIUS;
+    const beside = neighbours(graph).map((row) => at.filter((_, other) => row[other]).map(([, y]) => y));
+    const isLow = (node) => at[node][1] >= beside[node].reduce((a, b) => a + b) / beside[node].length;  // its name stands below it
+    const half = Math.max(...at.map(([, y]) => Math.abs(y))) + 3 * RADIUS;
     const lines = graph.edges.map(([i, j]) => `<path class="link" d="M${at[i]}L${at[j]}"/>`).join("");
     all(".heads svg").forEach((svg, first) => {
       svg.setAttribute("viewBox", `-122 ${-half} 244 ${2 * half}`);
       svg.innerHTML = `${lines}${at.map(([x, y]) => `<circle class="spot" cx="${x}" cy="${y}" r="${RADIUS}"/>`).join("")}${
+        at.map(([x, y], node) => `<text class="called" x="${Math.max(-100, Math.min(100, x))}" y="${isLow(node) ? y + RADIUS + 16 : y - RADIUS - 7}" text-anchor="middle"></text>`).join("")}${
         at.map(([x, y], node) => `<circle class="goal" cx="${x}" cy="${y}" r="${Math.max(reach[node], RADIUS).toFixed(1)}" data-node="${node}" ${
           first ? "" : `role="button" aria-label="node ${node}"`}/>`).join("")}`;
     });
@@ -72,6 +77,8 @@
     const n = away.length;
     const far = away.indexOf(Math.max(...away));
     find("input").value = layers;
+    find(".scale i").style.background = gtcourse.colors.ramp("weight");
+    find(".most").textContent = `${(FULL / n).toFixed(2)} or more`;
     find(".which").textContent = `after ${layers} layer${layers === 1 ? "" : "s"}`;
     for (const [head, shares] of Object.entries(found)) {
       const figure = find(`[data-head=${head}]`);
@@ -79,6 +86,7 @@
         spot.setAttribute("fill", gtcourse.colors.css(gtcourse.colors.shade("weight", shares[node] * n / FULL)));
         spot.setAttribute("class", `spot${node === source ? " source" : ""}${node === far ? " far" : ""}`);
       });
+      figure.querySelectorAll(".called").forEach((name, node) => { name.textContent = node === source || node === far ? `node ${node}` : ""; });
       const [least, most] = [Math.min(...shares), Math.max(...shares)];
       figure.querySelector("figcaption").innerHTML = `reaches ${shares.filter((x) => x > 0).length} of ${n} nodes<br>${
         most - least < 1e-12 ? `all nodes alike: ${share(most)}` : `shares from ${share(least)} to ${share(most)}`}`;

@@ -28,6 +28,7 @@
   place.innerHTML = `<p><b>The containment metro.</b> Choose a line and move the dot along it. Between two stations, one part of the layer is scaled
       down by a factor that falls from 1 to 0. At each station, the layer equals the one named there, up to rounding. The GRPE of this map
       has a bias for each pair besides its contexts, and its EGT clips the products of queries and keys at ±1.</p>
+    <p class="guess"><b>Guess first.</b> How small must the factor be for the gap to vanish?</p>
     <div class="choices" role="group" aria-label="line">${Object.keys(LINES).map((name) => `<button type="button" data-line="${name}">from ${name}</button>`).join("")}</div>
     <svg class="map" aria-hidden="true"></svg>
     <div class="ride"><span class="which"></span><input type="range" min="0" step="1" aria-label="place on the line"></div>

@@ -11,6 +11,7 @@
   const names = molecule.symbols.map((symbol, at) => `${symbol}${at}`);
   const TERMS = Math.max(...models.map((model) => model.terms.length));
   const ends = { i: 4, j: 9 };
+  const ROOM = 12;  // pixels between an arc and an atom that it passes
 
   /** Numbers of 16 bits as [C][n²]. */
   function unpack({ scale, data: text }) {
@@ -30,6 +31,8 @@
   for (const [a, b, type] of molecule.bonds) edge[a * n + b] = edge[b * n + a] = type;
   place.innerHTML = `<p><b>One pair, four papers.</b> Drag the ring <i>i</i> or <i>j</i> to another atom of ${molecule.name}, or move it with the arrow keys.
       Each arc shows the weight that atom <i>i</i> gives to atom <i>j</i> in the first layer of a trained model, averaged over heads. CSA’s ribbon has a line for each channel.</p>
+    <p class="guess"><b>Guess first.</b> In which of the models does the weight fall with the distance? Move <i>j</i> away from <i>i</i>,
+      bond by bond, and see which term does it.</p>
     <div class="drawing"></div>
     <div class="four">${models.map((model, m) => `<section data-model="${m}"><h4 style="border-color:${COLORS[model.name]}">${model.name}</h4>
       <label class="ride"><span class="which"></span><input type="range" min="1" max="${model.weight.length}" value="${model.head + 1}"></label><div class="fall"></div></section>`).join("")}</div>
@@ -37,18 +40,18 @@
   const find = (selector) => place.querySelector(selector);
   let svg, layer, drawn;
 
-  /** The molecule as wide as the page, with the arcs below its atoms, so that all names can be read. */
+  /** The molecule as wide as the page, with the arcs between its atoms and their names. */
   function build() {
     const width = find(".drawing").clientWidth;
-    const height = width < 500 ? 190 : 290;
+    const height = width < 500 ? 190 : 250;
     drawn = gtcourse.molecule.layout(molecule, width, height);
     find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, names, width, height);
     svg = find("svg");
     svg.querySelectorAll(".atom").forEach((atom) => atom.remove());
     const group = () => document.createElementNS("http://www.w3.org/2000/svg", "g");
-    const below = group();
-    below.setAttribute("class", "arcs");
-    svg.querySelector(".bonds").after(below);
+    const above = group();
+    above.setAttribute("class", "arcs");
+    svg.querySelector(".name").before(above);
     layer = group();
     svg.append(layer);
     layer.innerHTML = ["i", "j"].map((end) => `<g class="end-of-pair" data-end="${end}" tabindex="0" role="slider" aria-label="atom ${end}"
@@ -59,19 +62,46 @@
   const tint = () => gtcourse.molecule.paint(svg, names.map(() => shade("weight", 0)));
   const at = (atom) => drawn.at[atom];
 
-  function arcs() {
+  /** A point of the arc with this bend, from 0 at i to 1 at j. */
+  function along(bend, t) {
     const [[x, y], [u, v]] = [at(ends.i), at(ends.j)];
     const length = Math.hypot(u - x, v - y) || 1;
-    const [across, up] = [-(v - y) / length, (u - x) / length];
+    const [a, b, c] = [(1 - t) ** 2, 2 * t * (1 - t), t ** 2];
+    return [a * x + b * ((x + u) / 2 - bend * (v - y) / length) + c * u, a * y + b * ((y + v) / 2 + bend * (u - x) / length) + c * v];
+  }
+
+  /** How far an arc passes from the nearest atom that is not its end. */
+  function clearance(bend) {
+    const others = drawn.at.filter((_, atom) => atom !== ends.i && atom !== ends.j);
+    const spots = Array.from({ length: 21 }, (_, step) => along(bend, step / 20));
+    return Math.min(...spots.flatMap(([x, y]) => others.map(([u, v]) => Math.hypot(x - u, y - v))));
+  }
+
+  /** A bend for each model, the least bent that leave the other atoms free, from one side to the other. */
+  function bends() {
+    const [[x, y], [u, v]] = [at(ends.i), at(ends.j)];
+    const gap = Math.max(14, 0.45 * Math.hypot(u - x, v - y));
+    const wished = Array.from({ length: 49 }, (_, step) => (step - 24) * gap / 6);
+    const free = wished.map((bend) => Math.min(clearance(bend), drawn.radius + ROOM));
+    const order = wished.map((_, which) => which).sort((a, b) => free[b] - free[a] || Math.abs(wished[a]) - Math.abs(wished[b]));
+    const chosen = [];
+    for (const which of order) {
+      if (chosen.length < models.length && chosen.every((bend) => Math.abs(bend - wished[which]) >= gap - 1e-9)) chosen.push(wished[which]);
+    }
+    return chosen.sort((a, b) => a - b);
+  }
+
+  function arcs() {
     const arc = (bend, width, color, opacity) => `<path fill="none" stroke="${color}" stroke-width="${width.toFixed(2)}" opacity="${opacity}" stroke-linecap="round"
-      d="M${x.toFixed(1)} ${y.toFixed(1)}Q${((x + u) / 2 + bend * across).toFixed(1)} ${((y + v) / 2 + bend * up).toFixed(1)} ${u.toFixed(1)} ${v.toFixed(1)}"/>`;
-    const wide = Math.min(1.6 * drawn.bond, 0.7 * length + 20);
-    find(".arcs").innerHTML = ends.i === ends.j ? "" : models.map((model, m) => {
+      d="M${Array.from({ length: 21 }, (_, step) => along(bend, step / 20)).filter(outside).map((spot) => spot.map((each) => each.toFixed(1))).join("L")}"/>`;
+    const outside = (spot) => [ends.i, ends.j].every((end) => Math.hypot(spot[0] - at(end)[0], spot[1] - at(end)[1]) > drawn.radius + 3);
+    const found = ends.i === ends.j ? [] : bends();
+    find(".arcs").innerHTML = found.map((bend, m) => {
+      const model = models[m];
       const weights = model.weight.map((map) => map[ends.i * n + ends.j]);
       const mean = weights.reduce((a, b) => a + b, 0) / weights.length;
-      const bend = [-1, -0.4, 0.4, 1][m] * wide;
       if (model.name !== "CSA") return arc(bend, Math.max(1, 2 * n * mean), COLORS[model.name], 0.95);
-      return weights.map((weight, c) => arc(bend + 0.5 * (c - weights.length / 2), Math.min(3, n * weight / 3), COLORS.CSA, 0.55)).join("");
+      return weights.map((weight, c) => arc(bend + 0.4 * (c - weights.length / 2), Math.min(3, n * weight / 3), COLORS.CSA, 0.55)).join("");
     }).join("");
   }
 
@@ -114,7 +144,7 @@
     arcs();
     models.forEach(fall);
     const means = models.map(({ name, weight }) => `${name} ${number(weight.reduce((sum, map) => sum + map[ends.i * n + ends.j], 0) / weight.length)}`);
-    find(".said").textContent = `${names[ends.i]} looks at ${names[ends.j]} with a mean weight of: ${means.join(", ")}. A uniform row would give ${number(1 / n)}.`;
+    find(".said").textContent = `${names[ends.i]} looks at ${names[ends.j]} with a mean weight of: ${means.join(", ")}. A uniform row would give ${number(1 / n)}, which the line on each weight marks.`;
   }
 
   place.addEventListener("keydown", (event) => {

@@ -26,6 +26,8 @@
 
   place.innerHTML = `<p><b>Move a score.</b> Each token has a colour, its key, and a number, its value. The query has an entry for each colour: the token’s
       score <i>q · k</i>. A softmax of the scores, divided by √d<sub>k</sub> = 2, gives the weights of the numbers.</p>
+    <p class="guess"><b>Guess first.</b> The numbers of ${names[0]} and ${names[1]} are swapped. What happens to z if
+      the query asks for ${names[0]}, and what if it asks for nothing?</p>
     <div class="choices">${asking.map((_, at) => `<button type="button" data-ask="${at}">ask for ${names[at]}</button>`).join("")}
       <button type="button" data-ask="none">ask for nothing</button><button type="button" data-swap aria-pressed="false">swap the numbers of ${names[0]} and ${names[1]}</button></div>
     <div class="rows"><span></span><span>score</span><span></span><span>weight</span><span></span>${names.map((name, j) => `
@@ -49,9 +51,9 @@
     drawBeam(weights, z);
     const sum = Array.from(weights, (weight, j) => `${number(weight, 3)} · ${values[j]}`).join(" + ");
     const equal = scores.every((score) => score === scores[0]);
-    const other = attend(scores, values === own ? swapped : own).z;
-    find(".said").innerHTML = `z = ${sum} = <b>${number(z, 2)}</b>. ${equal ? "All scores are equal, so this is the plain mean: it stays the same when two numbers are swapped." :
-      `With the numbers of ${names[0]} and ${names[1]} swapped, z would be <b>${number(other, 2)}</b>.`}`;
+    const before = attend(scores, own).z;
+    find(".said").innerHTML = `z = ${sum} = <b>${number(z, 2)}</b>. ${equal ? "All scores are equal, so this is the plain mean. " : ""}${
+      values === own ? "" : `Before the swap it was <b>${number(before, 2)}</b>.`}`;
   }
 
   /** Above the axis a disc for each value, its area the weight; below it the sum, part by part. */

@@ -83,7 +83,7 @@
   const place = document.getElementById("stack");
   if (!place) return;
 
-  let [kind, at, runs] = ["plain", blocks, null];
+  let [kind, at, runs] = ["plain", 0, null];
   const setting = { seed: 1, factor: 1, alone: false };
   const [HEIGHT, LEFT] = [140, 46];  // pixels of a chart, and of the numbers at its left
   const MEASURES = {  // powers of ten: the ends of the axis, and those with a number
@@ -91,13 +91,18 @@
     size: { title: "length of a token", of: size, ends: [-0.6, 4.8], powers: [4, 3, 2, 1, 0] },
   };
 
-  place.innerHTML = `<p><b>Stack ${blocks} blocks.</b> Six random tokens pass through ${blocks} blocks of attention and a feed-forward network. Their random weights are the same for all four
-      kinds of block. Each strip shows the tokens, as rows, after one more block, with a scale of its own. Which stacks keep the tokens different?</p>
-    <div class="choices" role="group" aria-label="kind of block">${Object.entries(KINDS).map(([key, name]) => `<button type="button" data-kind="${key}"><i style="background:${COLORS[key]}"></i>${name}</button>`).join("")}</div>
-    <div class="choices"><button type="button" data-set="alone">each attends only to itself</button><button type="button" data-set="factor">weights twice as large</button>
-      <button type="button" data-set="seed">new random weights</button></div>
-    <div class="strips" aria-hidden="true">${Array.from({ length: blocks + 1 }, (_, block) => `<span data-at="${block}"><canvas></canvas>${block || "input"}</span>`).join("")}</div>
+  const every = Object.keys(KINDS);
+  place.innerHTML = `<p><b>Stack ${blocks} blocks.</b> Six random tokens pass through ${blocks} blocks of attention and a feed-forward network, in four stacks whose random weights are
+      the same. Each strip shows the tokens, as rows, after one more block, with a scale of its own.</p>
+    <p class="guess"><b>Guess first.</b> In which stacks do the tokens still differ after block ${blocks}, and in
+      which do they grow long? Then move the slider.</p>
+    <div class="choices"><button type="button" data-set="alone">attend only to itself</button><button type="button" data-set="factor">weights twice as large</button>
+      <button type="button" data-set="seed">new random weights</button><button type="button" data-set="start">start again</button></div>
     <div class="ride"><span class="which"></span><input type="range" min="0" max="${blocks}" aria-label="block"></div>
+    <div class="stacks"><span class="head"></span><div class="strips head" aria-hidden="true">${Array.from({ length: blocks + 1 }, (_, block) => `<span data-at="${block}">${block || "in"}</span>`).join("")}</div>
+      <span class="head">differ by</span><span class="head">length</span>${every.map((each) => `<button type="button" data-kind="${each}"><i style="background:${COLORS[each]}"></i>${KINDS[each]}</button>
+      <div class="strips" aria-hidden="true">${Array.from({ length: blocks + 1 }, (_, block) => `<span data-at="${block}"><canvas></canvas></span>`).join("")}</div>
+      <span data-differ="${each}"></span><span data-length="${each}"></span>`).join("")}</div>
     <p class="said" role="status"></p>
     <div class="charts">${Object.entries(MEASURES).map(([key, { title }]) => `<figure><b>${title}</b><svg data-measure="${key}" role="img"></svg></figure>`).join("")}</div>`;
   const find = (selector) => place.querySelector(selector);
@@ -112,8 +117,8 @@
     all("[data-kind]").forEach((button) => button.setAttribute("aria-pressed", button.dataset.kind === kind));
     find('[data-set="alone"]').setAttribute("aria-pressed", setting.alone);
     find('[data-set="factor"]').setAttribute("aria-pressed", setting.factor === 2);
-    all("canvas").forEach((canvas, block) => {
-      const h = runs[kind][block];
+    all("canvas").forEach((canvas, which) => {
+      const h = runs[every[Math.floor(which / (blocks + 1))]][which % (blocks + 1)];
       const limit = Math.max(...h.map(Math.abs));
       [canvas.width, canvas.height] = [d, T];
       const context = canvas.getContext("2d");
@@ -131,14 +136,15 @@
       const width = svg.clientWidth || 330;
       const x = (block) => LEFT + (width - LEFT - 10) * block / blocks;
       const y = (value) => 6 + (HEIGHT - 30) * (high - Math.min(high, Math.max(low, Math.log10(value)))) / (high - low);
-      svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+      svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT + 18}`);
       svg.setAttribute("aria-label", `${title} after each block, on a logarithmic axis`);
       svg.innerHTML = `${powers.map((power) => `<path class="axis" d="M${LEFT} ${y(10 ** power).toFixed(1)}H${width - 10}"/>
         <text x="${LEFT - 6}" y="${y(10 ** power).toFixed(1)}" text-anchor="end" dominant-baseline="central">${power ? `10<tspan dy="-5" font-size="11">${String(power).replace("-", "−")}</tspan>` : 1}</text>`).join("")}
         ${[0, 4, 8, 12].map((block) => `<text x="${x(block)}" y="${HEIGHT - 4}" text-anchor="middle">${block}</text>`).join("")}
         ${Object.entries(runs).sort(([a]) => Number(a === kind)).map(([each, after]) => `<polyline class="curve${each === kind ? " chosen" : ""}" stroke="${COLORS[each]}"
-          points="${after.map((h, block) => `${x(block).toFixed(1)},${y(measure(h)).toFixed(1)}`).join(" ")}"/>`).join("")}<circle class="now" r="5"/>`;
-      svg.place = (block) => [x(block), y(measure(runs[kind][block]))];
+          data-curve="${each}"/><circle class="now" r="${each === kind ? 5 : 3.5}" fill="${COLORS[each]}" data-dot="${each}"/>`).join("")}
+        <text x="${(x(0) + x(blocks)) / 2}" y="${HEIGHT + 13}" text-anchor="middle">block</text>`;
+      svg.spots = (each) => runs[each].map((h, block) => [x(block).toFixed(1), y(measure(h)).toFixed(1)]);
     }
   }
 
@@ -147,14 +153,21 @@
   function move() {
     find("input").value = at;
     find(".which").textContent = at ? `after block ${at}` : "the input";
-    all(".strips span").forEach((strip, block) => strip.classList.toggle("now", block === at));
-    all("[data-measure]").forEach((svg) => {
-      const [x, y] = svg.place(at);
-      const dot = svg.querySelector(".now");
-      dot.setAttribute("cx", x);
-      dot.setAttribute("cy", y);
-      dot.setAttribute("fill", COLORS[kind]);
+    all("[data-at]").forEach((strip) => {
+      const block = Number(strip.dataset.at);
+      strip.className = block === at ? "now" : block > at ? "later" : "";
     });
+    for (const each of every) {
+      find(`[data-differ=${each}]`).innerHTML = shown(spread(runs[each][at]));
+      find(`[data-length=${each}]`).innerHTML = shown(size(runs[each][at]));
+      all("[data-measure]").forEach((svg) => {
+        const spots = svg.spots(each).slice(0, at + 1);
+        const dot = svg.querySelector(`[data-dot=${each}]`);
+        svg.querySelector(`[data-curve=${each}]`).setAttribute("points", spots.map(String).join(" "));
+        dot.setAttribute("cx", spots.at(-1)[0]);
+        dot.setAttribute("cy", spots.at(-1)[1]);
+      });
+    }
     const [first, h] = [runs[kind][0], runs[kind][at]];
     const [differ, length] = [spread(h), size(h)];
     const alike = differ < spread(first) / 100;
@@ -163,10 +176,14 @@
       alike && kind === "plain" && (setting.alone ? "Nothing is averaged here: the maps of each block shrink the differences, but more slowly." : "Let each token attend only to itself to see how much of this is due to averaging."),
       kind === "post" && "The norm after each addition gives every token a length of √16 = 4.",
       kind === "residual" && length > 10 * size(first) && "The tokens stay different, but nothing limits their length.",
-      kind === "pre" && length > 2 * size(first) && "Each sub-layer reads normalised tokens, so the residual path grows slowly.",
+      kind === "pre" && "Each sub-layer reads normalised tokens, but nothing normalises the residual stream, so it grows slowly.",
     ];
-    find(".said").innerHTML = `${at ? `After block ${at}` : "At the input"} the standard deviation between tokens is <b>${shown(differ)}</b>, and their length is
-      <b>${shown(length)}</b>. ${at ? verdicts.filter(Boolean).join(" ") : "Move the slider to follow them through the blocks."}`;
+    const beside = { post: "pre", pre: "post" }[kind];
+    const other = beside && ` With ${beside}-LN the length is ${shown(size(runs[beside][at]))}.`;
+    find(".said").innerHTML = at ? `<b>${KINDS[kind]}</b>: after block ${at} the standard deviation between tokens is <b>${shown(differ)}</b>, and their length is
+      <b>${shown(length)}</b>. ${verdicts.filter(Boolean).join(" ")}${other ?? ""}` :
+      `At the input all four stacks have the same tokens, with a standard deviation of <b>${shown(differ)}</b> between them and a length of <b>${shown(length)}</b>. Move the slider to
+      follow them through the blocks, and choose a stack to read about it.`;
   }
 
   place.addEventListener("click", ({ target }) => {
@@ -176,7 +193,10 @@
       kind = chosen;
       draw();
     } else if (set) {
-      if (set === "alone") setting.alone = !setting.alone;
+      if (set === "start") {
+        [kind, at] = ["plain", 0];
+        Object.assign(setting, { seed: 1, factor: 1, alone: false });
+      } else if (set === "alone") setting.alone = !setting.alone;
       else if (set === "factor") setting.factor = 3 - setting.factor;
       else setting.seed += 1;
       compute();

@@ -119,13 +119,14 @@
   let [optimal, layer, frame] = [null, data.layers, null];
   const closed = new Set();
   place.innerHTML = `<p><b>EGT chooses a tour.</b> Drag the cities, or move the chosen one with the arrow keys. EGT decides which edges belong to the shortest tour.</p>
+    <p class="guess"><b>Guess first.</b> If you close the gates of one layer, so that no attention passes, which layer costs EGT most, and which costs nothing?</p>
     <div class="two"><svg viewBox="-12 -12 ${SIZE + 24} ${SIZE + 24}" role="group" aria-label="cities"></svg><div>
       <ul class="lines"><li><i class="edge"></i>EGT’s edges, wider where it is more certain</li><li><i class="best-tour"></i>the shortest tour, computed exactly</li>
       <li><i class="rule"></i>each city’s two nearest</li></ul>
-      <label class="ride">show <input type="range" min="1" max="${data.layers + 1}" value="${data.layers + 1}"></label><p class="which"></p>
+      <label class="ride">layer <input type="range" min="1" max="${data.layers + 1}" value="${data.layers + 1}"></label><p class="which"></p>
       <div class="choices" role="group" aria-label="gates"><span>Close gates of layer</span>${Array.from({ length: data.layers }, (_, l) =>
         `<button type="button" data-gate="${l}" aria-label="close the gates of layer ${l + 1}" aria-pressed="false">${l + 1}</button>`).join("")}</div>
-      <p class="said" role="status"></p><button type="button" data-new>Other cities</button></div></div>`;
+      <p class="said" role="status"></p><div class="choices"><button type="button" data-new>Other cities</button><button type="button" data-reset>Start again</button></div></div></div>`;
   const find = (selector) => place.querySelector(selector);
   const svg = find("svg");
 
@@ -161,8 +162,8 @@
       ${cities.join("")}`;
     if (focused !== undefined) svg.querySelector(`[data-city="${focused}"]`)?.focus({ preventScroll: true });
     find(".which").textContent = final ? "EGT’s answer" : `attention of layer ${layer + 1}, the mean over heads after the gate`;
-    find(".said").innerHTML = `On this tour: EGT F1 <b>${f1(chosen, optimal).toFixed(2)}</b>, two nearest ${f1(rule, optimal).toFixed(2)}.
-      On the 100 test tours of this run: EGT ${data.f1.toFixed(2)}.`;
+    find(".said").innerHTML = `F1 on this tour, 1 if all edges agree: EGT <b>${f1(chosen, optimal).toFixed(2)}</b>, two nearest ${f1(rule, optimal).toFixed(2)}.
+      On the 100 test tours of this run: EGT ${data.f1.toFixed(2)}.${closed.has(data.layers - 1) ? " The messages of the last layer reach only the cities’ vectors, and the answer is read from the pairs, so closing its gates costs nothing." : ""}`;
   }
 
   const later = () => { frame ??= requestAnimationFrame(draw); };
@@ -202,6 +203,11 @@
       const gate = Number(target.dataset.gate);
       if (!closed.delete(gate)) closed.add(gate);
       target.setAttribute("aria-pressed", closed.has(gate));
+    } else if (target.matches("[data-reset]")) {
+      [places, optimal, layer] = [data.example.places, null, data.layers];
+      closed.clear();
+      place.querySelectorAll("[data-gate]").forEach((button) => button.setAttribute("aria-pressed", "false"));
+      find("input").value = layer + 1;
     } else if (target.matches("[data-new]")) {
       places = Array.from({ length: CITIES }, () => [Math.random(), Math.random()]);
       optimal = null;

@@ -32,10 +32,12 @@
   let [norm, at, drawnAt] = ["post", 0, 0];
 
   place.innerHTML = `<p><b>The whole Transformer.</b> To be read from bottom to top. The thick lines are the residual streams: the vectors of the source, on the left, and of
-      the target, on the right. Each sub-layer reads a stream and adds its output to it. Follow a batch with the slider, or choose a part.</p>
+      the target, on the right. Each sub-layer reads a stream and adds its output to it.</p>
+    <p class="guess"><b>Guess first.</b> At which stage do the target’s words learn of the source? Then follow a
+      batch with the slider, or choose a part.</p>
     <div class="choices" role="group" aria-label="place of the norms"><button type="button" data-norm="post">post-LN, as above</button><button type="button" data-norm="pre">pre-LN (section 2.9)</button></div>
-    <div class="ride"><span class="which"></span><input type="range" min="0" max="${way.length - 1}" aria-label="stage of the computation"></div>
-    <p class="said" role="status"></p>
+    <div class="hold"><div class="ride"><span class="which"></span><input type="range" min="0" max="${way.length - 1}" aria-label="stage of the computation"></div>
+      <p class="said" role="status"></p></div>
     <div class="parts"><svg class="whole" role="group" aria-label="parts of the Transformer"></svg>
       <div class="norms">${Object.entries(ORDER).map(([kind, title]) => `<figure data-kind="${kind}"><b>${title}</b><svg viewBox="0 0 150 152" aria-hidden="true">${small(kind)}</svg>
         <figcaption>${kind === "post" ? "x ← LN(x + f(x)): each norm lies on the stream" : "x ← x + f(LN(x)): the stream has no norm until its end"}</figcaption></figure>`).join("")}</div></div>`;
@@ -93,10 +95,10 @@
     const cell = narrow ? 3 : 3.5;
     const attention = (columns, rows, causal) => (x, y) => heads(x, y, cell, columns, rows, causal);
     const masked = narrow ? ["masked", "self-attention"] : ["masked self-attention"];
-    const [ATTENTION, NETWORK, AROUND, END, HEAD] = [66, 42, 68, 28, 42];  // heights of boxes, of what is around them, of the last norm
+    const [ATTENTION, NETWORK, AROUND, END, HEAD] = [64, 40, 58, 24, 40];  // heights of boxes, of what is around them, of the last norm
     const maskedTall = ATTENTION + 16 * (masked.length - 1);
-    const height = 102 + maskedTall + ATTENTION + NETWORK + 3 * AROUND + END + HEAD + 34;
-    const base = height - 98;  // where the blocks begin
+    const height = 94 + maskedTall + ATTENTION + NETWORK + 3 * AROUND + END + HEAD + 18;
+    const base = height - 90;  // where the blocks begin
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.style.height = `${height}px`;
     const sides = { encoder: { stream: 20, box: 40, mark: 1, left: 0 }, decoder: { stream: width - 20, box: width - column + 2, mark: -1, left: width - column } };
@@ -105,11 +107,11 @@
     function sublayer(side, y, name, tall, lines, matrices) {
       const { stream, box, mark } = sides[side];
       const near = mark > 0 ? box + 20 : box + wide - 20;  // where wires enter and leave the box
-      const top = y - 22 - tall;
-      const wires = `<path class="wire" d="M${stream} ${y - 10}H${near}V${y - 22}"/><path class="wire" d="M${near} ${top}V${top - 12}H${stream + 8 * mark}"/>
+      const top = y - 18 - tall;
+      const wires = `<path class="wire" d="M${stream} ${y - 9}H${near}V${y - 18}"/><path class="wire" d="M${near} ${top}V${top - 12}H${stream + 8 * mark}"/>
         <path class="tip" d="M${stream + 15 * mark} ${top - 16}l${-7 * mark} 4l${7 * mark} 4z"/>`;
       return [`${wires}${part(name, box, top, wide, tall, lines, "operation", matrices)}${plus(stream, top - 12)}${
-        norm === "post" ? pill(stream, top - 34) : pill((stream + near) / 2, y - 10)}`, top - 46];
+        norm === "post" ? pill(stream, top - 31) : pill((stream + near) / 2, y - 9)}`, top - 40];
     }
 
     const [one, afterSelf] = sublayer("encoder", base - 4, "self", ATTENTION, ["self-attention", "[B, H, N, N]"], attention(6, 6, false));
@@ -122,17 +124,17 @@
     const { encoder, decoder } = sides;
     const extra = norm === "pre" ? END : 0;  // one more norm after the last block
     const [encoderTop, decoderTop] = [afterForward, afterAll];
-    const memoryY = encoderTop - 24 - extra;
-    const headY = decoderTop - 12 - extra - HEAD;
-    const crossY = afterMasked - 22 - ATTENTION / 2;
-    const bottom = height - 30;
-    const key = Math.max(16, memoryY - 128);
+    const memoryY = encoderTop - 22 - extra;
+    const headY = decoderTop - 10 - extra - HEAD;
+    const crossY = afterMasked - 18 - ATTENTION / 2;
+    const bottom = height - 29;
+    const key = Math.max(16, memoryY - 118);
     svg.innerHTML = `${frame(encoder, encoderTop, data.layers[0])}${frame(decoder, decoderTop, data.layers[1])}
       <path class="stream" d="M${encoder.stream} ${bottom}V${memoryY + 13}"/><path class="stream" d="M${decoder.stream} ${bottom}V${headY + HEAD}"/>
       <path class="stream" d="M${column - 30} ${memoryY}H${column + 8}V${crossY}H${decoder.box - 8}"/><path class="point" d="M${decoder.box - 10} ${crossY - 6}l10 6l-10 6z"/>
       ${part("source", 0, bottom, column, 28, ["source [B, N]"], "tokens")}${part("target", decoder.left, bottom, column, 28, [narrow ? "shifted target [B, M]" : "target, shifted [B, M]"], "tokens")}
-      ${part("source-embedding", 0, base + 12, column, 42, ["words + positions", "[B, N, d]"], "operation")}${part("target-embedding", decoder.left, base + 12, column, 42, ["words + positions", "[B, M, d]"], "operation")}
-      ${one}${two}${three}${four}${five}${extra ? pill(encoder.stream, encoderTop - 15) + pill(decoder.stream, decoderTop - 15) : ""}
+      ${part("source-embedding", 0, base + 9, column, 40, ["words + positions", "[B, N, d]"], "operation")}${part("target-embedding", decoder.left, base + 9, column, 40, ["words + positions", "[B, M, d]"], "operation")}
+      ${one}${two}${three}${four}${five}${extra ? pill(encoder.stream, encoderTop - 13) + pill(decoder.stream, decoderTop - 13) : ""}
       ${part("memory", 0, memoryY - 13, column - 22, 26, ["memory [B, N, d]"], "tokens")}
       ${part("logits", decoder.left, headY, column, HEAD, ["linear map", "[B, M, words]"], "tokens")}
       <g class="key">${plus(16, key)}${text(36, key, "sum", "start")}${pill(16, key + 26)}${text(36, key + 26, "LayerNorm", "start")}
@@ -159,6 +161,13 @@
       ${adds ? added[norm] : name === "memory" && norm === "pre" ? "In pre-LN it passes one more norm first." : ""}`;
   }
 
+  /** The marked part is brought between the slider, which stays at the upper edge, and the lower edge. */
+  function bringIntoView() {
+    const [part, above] = [find(".part.now").getBoundingClientRect(), find(".hold").getBoundingClientRect().bottom + 8];
+    const by = part.bottom > innerHeight - 8 ? part.bottom - innerHeight + 8 : Math.min(0, part.top - above);
+    if (by) scrollBy({ top: by, behavior: "instant" });
+  }
+
   place.addEventListener("click", ({ target }) => {
     const chosen = target.closest(".part");
     if (chosen) {
@@ -172,6 +181,7 @@
   place.addEventListener("input", ({ target }) => {
     at = Number(target.value);
     mark();
+    bringIntoView();
   });
   place.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];

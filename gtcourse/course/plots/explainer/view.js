@@ -16,17 +16,9 @@
   const LEAST = 0.05;  // of the colour scale: a smaller difference is not marked
   const NAMED = 2;  // at most so many atoms are named in the sentence on what has changed
 
-  gtcourse.waiting = {};
-  gtcourse.deliver = (name, model) => gtcourse.waiting[name](model);
-
-  function fetched(model) {
-    if (!model.src) return Promise.resolve(model);
-    return new Promise((resolve, reject) => {
-      gtcourse.waiting[model.name] = (found) => resolve(Object.assign(model, found, { src: null }));
-      const script = document.createElement("script");
-      Object.assign(script, { src: model.src, onerror: () => reject(new Error(`${model.src} cannot be read`)) });
-      document.head.append(script);
-    });
+  async function fetched(model) {
+    if (!model.src) return model;
+    return Object.assign(model, await gtcourse.weights(model.name, model.src), { src: null });
   }
 
   const means = new WeakMap();  // of a layer over its heads or channels, [T, T]
@@ -165,11 +157,14 @@
       find(".prediction").innerHTML = `penalised logP ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
         ${value === null ? "<small>· exact: only in RDKit</small>" : `· exact ${number(value, 2)}`}`;
       const values = data.molecules.map((molecule) => molecule.value);
-      const [low, high] = [Math.min(...values) - 1.5, Math.max(...values) + 1.5];
+      const shown = [now, before.prediction];  // of the reader's molecules and changes, some lie beyond the others
+      const low = Math.min(...values.map((x) => x - 1.5), ...shown.map((x) => x - 0.5));
+      const high = Math.max(...values.map((x) => x + 1.5), ...shown.map((x) => x + 0.5));
       const axis = find(".axis");
       const width = axis.clientWidth || 340;
       const place = (x) => (8 + (width - 16) * Math.max(0, Math.min(1, (x - low) / (high - low)))).toFixed(1);
-      const ticks = Array.from({ length: 40 }, (_, at) => at - 20).filter((x) => x % 2 === 0 && x > low && x < high);
+      const step = high - low > 20 ? 10 : 2;
+      const ticks = Array.from({ length: 81 }, (_, at) => at - 40).filter((x) => x % step === 0 && x > low && x < high);
       axis.setAttribute("viewBox", `0 0 ${width} 34`);
       axis.innerHTML = `<path d="M0 12H${width}" stroke="currentColor" opacity=".4"/>
         ${ticks.map((x) => `<path d="M${place(x)} 9v6" stroke="currentColor" opacity=".5"/><text x="${place(x)}" y="29" text-anchor="middle"
@@ -196,6 +191,7 @@
       find(".chips").innerHTML = list.length ? list.map(([undo, text]) =>
         `<button data-undo="${undo}" aria-label="undo: ${text}">${text} ×</button>`).join("") :
         "<span class='quiet'>The model as it was trained.</span>";
+      find('[data-act="reset"]').disabled = !list.length;
       fade(find(".chips"));
     }
 
@@ -372,20 +368,21 @@
     }
 
     // The matrix is drawn in pixels, so that its labels are as large in a narrow column as in a wide one.
-    const [MARGIN, LABEL, LOW_WINDOW] = [45, 12, 860];
-    let cell = 10;
+    const [MARGIN, LABEL, LOW_WINDOW, HEADING] = [45, 12, 860, 88];
+    let [cell, side] = [10, 100];  // of a pair, and of the matrix with its labels
 
     function buildMatrix() {
       const T = tokens();
       const room = Math.min(find(".matrix").clientWidth || 280, innerHeight < LOW_WINDOW ? 278 : 380);
       cell = Math.max(5, Math.min(26, Math.floor((room - MARGIN - 1) / T)));
-      const side = MARGIN + T * cell + 1;
+      side = MARGIN + Math.max(T * cell, HEADING) + 1;  // a small matrix leaves room for its headings
+      const center = MARGIN + Math.max(T * cell, HEADING) / 2;
       const names = Array.from({ length: T }, (_, token) => nameOf(token).replace("[VNode]", "VN"));
       const step = Math.ceil(LABEL / cell);
       const label = (token) => (token % step ? "" : names[token]);
       find(".matrix").innerHTML = `<svg viewBox="0 0 ${side} ${side}" width="${side}" height="${side}">
-        <text x="${MARGIN + T * cell / 2}" y="11" text-anchor="middle">attended to →</text>
-        <text transform="rotate(-90)" x="${-MARGIN - T * cell / 2}" y="11" text-anchor="middle">← attends</text>
+        <text x="${center}" y="11" text-anchor="middle">attended to →</text>
+        <text transform="rotate(-90)" x="${-center}" y="11" text-anchor="middle">← attends</text>
         ${names.map((_, token) => `<text class="at-row" x="${MARGIN - 3}" y="${MARGIN + (token + 0.5) * cell}" text-anchor="end"
           dominant-baseline="central">${label(token)}</text><text class="at-column" dominant-baseline="central"
           transform="translate(${MARGIN + (token + 0.5) * cell},${MARGIN - 3}) rotate(-90)">${label(token)}</text>`).join("")}
@@ -654,7 +651,7 @@
     /** The pair under the pointer in the matrix. */
     function pairAt(event) {
       const box = find(".matrix svg").getBoundingClientRect();
-      const unit = (MARGIN + tokens() * cell + 1) / box.width;
+      const unit = side / box.width;
       const [to, from] = [event.clientX - box.left, event.clientY - box.top].map((at) => Math.floor((at * unit - MARGIN) / cell));
       return [from, to].every((token) => token >= 0 && token < tokens()) ? { i: from, j: to } : null;
     }
@@ -683,7 +680,7 @@
       else if (what) {
         undo(what);
         recalculate();
-        (find(".chips button") ?? find('[data-act="reset"]')).focus({ preventScroll: true });
+        (find(".chips button") ?? find(".chips")).focus({ preventScroll: true });
       } else if (flip) {
         toggle(state.changes.flips, Number(flip));
         recalculate();
@@ -695,6 +692,7 @@
         state.changes = gtcourse.models.unchanged();
         state.removed.delete(state.molecule);
         recalculate();
+        find(".chips").focus({ preventScroll: true });
       } else if (act === "more") target.setAttribute("aria-expanded", find(".frame").classList.toggle("all"));
       else if (act === "link") copyLink(target);
       else if (target.className === "matrix") {
