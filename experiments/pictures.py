@@ -16,6 +16,7 @@ import torch
 from rdkit import Chem, RDLogger
 
 from gtcourse import collate, load, load_dataset
+from gtcourse.course import explorer
 from gtcourse.course.exercises.chapter10 import Terms, attend
 from gtcourse.course.plots.molecules import places
 from gtcourse.course.records import measurement
@@ -106,12 +107,8 @@ def pair() -> dict:
         model = load(f"{kind}-100k/molecules")
         batch = collate(encode([model.featurize(smiles)], *model.transforms))
         attention = model.model.layers[0].attention
-        given = []
-        hook = attention.register_forward_pre_hook(
-            lambda _, inputs, given=given: given.extend(inputs)
-        )
         _, weights = model.model.eval()(batch, return_attention=True)
-        hook.remove()
+        given = met_by_attention(model, batch)
         terms, gate, extra = TERMS[kind](attention, batch, *given)
         first = 1 if kind in ("graphormer", "grpe") else 0  # [VNode] is token 0
         weights = weights[0, 0, :, first:, first:]  # [C, n, n]
@@ -137,6 +134,16 @@ def pair() -> dict:
     symbols = [atom.GetSymbol() for atom in molecule.GetAtoms()]
     drawn = {"name": name, "places": places(molecule), "symbols": symbols, "bonds": bonds}
     return {"molecule": drawn, "models": models}
+
+
+def met_by_attention(model, batch) -> list[torch.Tensor]:
+    """What the attention of the first layer is given."""
+    given = []
+    attention = model.model.layers[0].attention
+    hook = attention.register_forward_pre_hook(lambda _, inputs: given.extend(inputs))
+    model.model.eval()(batch)
+    hook.remove()
+    return given
 
 
 def packed(values: torch.Tensor) -> dict:
@@ -182,6 +189,46 @@ def of_csa(attention, batch, x, terms):
 
 MODELS = {"graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE", "csa": "CSA"}
 TERMS = {"graphormer": of_graphormer, "egt": of_egt, "grpe": of_grpe, "csa": of_csa}
+
+
+BIASED = {
+    "aspirin": "CC(=O)Oc1ccccc1C(=O)O",
+    "paracetamol": "CC(=O)Nc1ccc(O)cc1",
+    "caffeine": "Cn1cnc2c1c(=O)n(C)c(=O)n2C",
+}
+
+
+def bias() -> dict:
+    """The scalars of a trained Graphormer, and all other terms of its first layer's logits.
+
+    ``rest`` of a molecule is ``[H, n + 1, n + 1]``, with [VNode] first: queries and keys, the bonds
+    along the paths and the scalar of [VNode]. With b of its distance, an entry becomes the logit.
+    The molecules are as :func:`gtcourse.course.explorer.molecules` writes them, less what
+    Graphormer does not read.
+    """
+    name = "graphormer-100k/molecules"
+    model = load(name)
+    spatial, _ = model.model.bias.encodings
+    shown = explorer.molecules(BIASED)
+    for molecule in shown:
+        batch = collate(encode([model.featurize(molecule["smiles"])], *model.transforms))
+        x, pairs = met_by_attention(model, batch)
+        rest = dots(model.model.layers[0].attention, x) + pairs[0]
+        rest[:, 1:, 1:] -= spatial(batch)[0]
+        molecule["rest"] = packed(rest.detach())
+        for unread in ("svd", "ring"):
+            del molecule[unread]
+    longest = max(max(molecule["distance"]) for molecule in shown)
+    trained = spatial.scalars.weight.detach()[
+        1 : longest + 2
+    ].T  # [H, longest + 1], from distance 0
+    return {
+        "model": name,
+        "layers": model.model.config.num_layers,
+        "start": {"atom": 3, "head": 5},  # as section 6.6 asks, it looks three bonds away
+        "scalars": [[round(value, 4) for value in row] for row in trained.tolist()],
+        "molecules": shown,
+    }
 
 
 def bet() -> dict:
@@ -339,6 +386,7 @@ DATA: dict[str, Callable[[], dict]] = {
     "transformer": transformer,
     "ink": ink,
     "basis": basis,
+    "bias": bias,
     "pair": pair,
     "metro": metro,
     "bet": bet,

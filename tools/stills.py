@@ -20,6 +20,7 @@ PAGES = {
     "transformer": "notebooks/02_transformer",
     "ink": "notebooks/03_message_passing",
     "basis": "notebooks/04_positional_encodings",
+    "bias": "notebooks/06_graphormer",
     "tour": "notebooks/07_egt",
     "pair": "notebooks/10_one_framework",
     "metro": "notebooks/10_one_framework",

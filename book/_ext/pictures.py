@@ -19,6 +19,7 @@ PICTURES = {  # by name: the page and the heading of the section
     "transformer": ("notebooks/02_transformer", "the-whole-transformer"),
     "ink": ("notebooks/03_message_passing", "over-squashing"),
     "basis": ("notebooks/04_positional_encodings", "three-laplacians-and-what-is-not-unique"),
+    "bias": ("notebooks/06_graphormer", "vnode-the-layer-the-model"),
     "tour": ("notebooks/07_egt", "choosing-the-edges-of-a-tour"),
     "pair": ("notebooks/10_one_framework", "nine-models-in-one-table"),
     "metro": ("notebooks/10_one_framework", "who-contains-whom"),
@@ -37,6 +38,9 @@ INSTEAD = {
     "ink": "With scripts enabled, you can drop ink on a node here and follow it through the layers "
     "of a head that attends to neighbours, one that attends to all nodes, and both. The picture "
     "shows a path of eight nodes after two layers.",
+    "bias": "With scripts enabled, you can change the scalars of a trained Graphormer here, "
+    "and see where an atom then looks and what the model predicts. The picture shows head 6 of "
+    "layer 1, which gives 0.59 of O3’s weight to the atoms of aspirin three bonds away.",
     "tour": "With scripts enabled, you can drag cities here, and EGT chooses the edges of their "
     "tour. The picture shows its choice for one set of cities.",
     "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
@@ -65,6 +69,8 @@ ALT = {
     "a path coloured by an eigenvector, and by its negative.",
     "ink": "A path three times, its nodes coloured by the share of their vector that comes from "
     "one node: through neighbours, through all nodes, and through both.",
+    "bias": "Aspirin, coloured by where its atom O3 looks in one head, a bar for the head’s scalar "
+    "at each distance, and below each the share of the atom’s weight at this distance.",
     "tour": "Fourteen cities, the shortest tour in grey, and EGT’s edges in orange, mostly on it.",
     "metro": "Lines lead from CSA and GRPE over bias and value, and from EGT over EGT-U, to "
     "Graphormer, and on to the Transformer. Below, the gap to the next station falls on a "
@@ -123,6 +129,7 @@ def script(code: Path, name: str) -> str:
         "stack": ["layers", "colors"],
         "ink": ["colors"],
         "basis": ["layers", "colors"],
+        "bias": ["layers", "colors", "molecule", "fetch"],
         "tour": ["layers"],
         "bet": ["colors", "molecule"],
         "pair": ["colors", "molecule"],

@@ -1,5 +1,6 @@
 """The pictures to play with: data and answers, by pointer, by key and without scripts."""
 
+import copy
 import json
 import re
 from dataclasses import replace
@@ -10,12 +11,14 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from playwright.sync_api import expect
 
 from experiments import pictures
 from gtcourse.course import blindness, explorer
 from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
 from gtcourse.models import Transformer, TransformerConfig, causal_mask
 from gtcourse.models.attention import scaled_dot_product_attention
+from gtcourse.predict import load
 from tests.browser.visit import SMALL
 from tools.chromium import PHONE
 from tools.paths import ROOT
@@ -27,6 +30,7 @@ PAGES = {
     "transformer": "notebooks/02_transformer",
     "ink": "notebooks/03_message_passing",
     "basis": "notebooks/04_positional_encodings",
+    "bias": "notebooks/06_graphormer",
     "tour": "notebooks/07_egt",
     "pair": "notebooks/10_one_framework",
     "metro": "notebooks/10_one_framework",
@@ -511,6 +515,33 @@ def test_no_arc_of_a_pair_crosses_another_atom(picture):
             disc.r.baseVal.value))).length"""
     assert host.locator(".arcs path").count() > 3
     assert host.evaluate(crossed) == 0
+
+
+def test_the_scalars_of_a_head_are_those_of_the_shipped_graphormer(picture, page):
+    """Attention and prediction in the page, with a head's scalars at 0, against PyTorch's."""
+    assert pictures.bias()["scalars"] == stored("bias")["scalars"]
+    host = picture("bias")
+    assert "Guess first" in host.locator(".ask").inner_text()
+    host.get_by_role("button", name="about half").press("Enter")
+    assert "Right." in host.locator(".ask").inner_text()
+    said = host.locator(".said")
+    expect(said).to_contain_text("Predicted penalised logP")
+    model = copy.deepcopy(load("graphormer-100k/molecules"))
+    scalars = model.model.bias.encodings[0].scalars.weight
+    smiles = [stored("bias")["molecules"][0]["smiles"]]
+    before = model.predict(smiles).item()
+    with torch.no_grad():
+        scalars[1:, 5] = 0
+    after, attention = model.predict(smiles, return_attention=True)
+    distance = torch.tensor(stored("bias")["molecules"][0]["distance"]).reshape(13, 13)
+    left = attention[0][0, 5, 3][distance[3] == 3].sum()
+    assert f"→ {left:.2f}" in said.inner_text()
+    assert f"{before:.2f} → {after.item():.2f}" in said.inner_text()
+    handle = host.locator(".handle").nth(1)
+    handle.press("ArrowUp")
+    assert handle.get_attribute("aria-valuenow") == "0.1"
+    host.get_by_role("button", name="trained").press("Enter")
+    assert host.locator(".amount").nth(3).text_content() == "0.59"
 
 
 def test_a_city_moves_by_key_and_a_closed_gate_changes_the_answer(picture, page):
