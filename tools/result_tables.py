@@ -36,7 +36,7 @@ CONTROLS = {
     "`gat-100k`, 8 size buckets": "gat-100k/zinc-buckets8",
     "`gatedgcn-pe`": "gatedgcn-pe/zinc",
     "`gatedgcn-pe`, signs drawn for each molecule": "gatedgcn-pe/zinc-signs-per-graph",
-    "`gatedgcn-pe`, a cosine of as many steps": "gatedgcn-pe/zinc-cosine",
+    "`gatedgcn-pe`, a cosine schedule of as many steps": "gatedgcn-pe/zinc-cosine",
     "`graphormer-slim`, 90 epochs": "graphormer-slim/zinc",
     "`graphormer-slim`, one cycle, no clipping, bias 10 × as fast": (
         "graphormer-slim-fast-bias/zinc"
@@ -325,7 +325,8 @@ def differs(result: Result) -> str:
         sizes = result.records[0].data["sizes"]
         found.append(
             f"{changed['graphs']:,} training graphs instead of {PUBLISHED[recipe.dataset]:,}, "
-            f"{sizes['test']:,} test graphs instead of {TESTED[recipe.dataset]:,}, generated here"
+            f"{sizes['test']:,} test graphs instead of {TESTED[recipe.dataset]:,}, "
+            "all generated here"
         )
     if "batch_size" in changed:
         found.append(f"batches of {changed['batch_size']} instead of {recipe.batch_size}")
@@ -334,7 +335,10 @@ def differs(result: Result) -> str:
         if rate != (published := recipe.optimizer.keywords["lr"]):
             found.append(f"rate {rate:g} instead of {published:g}")
     if "schedule" in changed:
-        names = {"warmup_then_cosine": "a cosine", "halve_on_plateau": "halving on a plateau"}
+        names = {
+            "warmup_then_cosine": "a cosine schedule",
+            "halve_on_plateau": "halving the rate on a plateau",
+        }
         new, old = (names[x.split("(")[0]] for x in (changed["schedule"], as_text(recipe.schedule)))
         found.append(f"{new} instead of {old}")
     if buckets(result):
@@ -420,8 +424,8 @@ def authors() -> str:
         of_recipe = {
             "recipe": recipe_name(name),
             "epochs": f"{len(theirs)} of {len(ours)}",
-            "training loss then: theirs, ours": reached["train_loss"],
-            "validation: theirs, ours": reached["val_mae"],
+            "training loss: theirs, ours": reached["train_loss"],
+            "validation error: theirs, ours": reached["val_mae"],
             "difference in training": difference["train_loss"],
             "difference in validation": difference["val_mae"],
         }
