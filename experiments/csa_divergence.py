@@ -5,8 +5,8 @@
 FOLDER holds the checkpoint of csa-rings/zinc, seed 0, after epoch 116, on one CPU thread. Epochs
 117 and 118 are trained again, with the same random numbers. From some steps of epoch 118 the run
 then goes on several times through the same batches, with other draws of the ablated pairs, with a
-lower learning rate, without ablation, or without one of the steps; the rate is that of the step
-where it begins. The gradients of these steps are compared with those of the readable form in
+lower learning rate, without ablation, without one of the steps, or with bounded logits; the rate is
+that of the step where it begins. The gradients of these steps are compared with those of the readable form in
 float64.
 """
 
@@ -45,6 +45,9 @@ LAST = 8
 
 LEFT_OUT = 6
 """The first steps from the last of :data:`BEGIN`, each of which is left out once."""
+
+CLIP = 5.0
+"""Bound of the logits in the first author's earlier code (``clip`` of :class:`CGTConfig`)."""
 
 DRAWS = 4
 """Times that a trial is done, each with other draws of the ablated pairs."""
@@ -228,10 +231,19 @@ def trials(
         for draw in range(DRAWS):
             found = trial(recipe, moments[last], rest, draw=draw, rate=rate)
             yield {"from step": last, "draw": draw, "factor of the rate": rate, **found}
-    config = replace(recipe.build_model().config, edge_ablation=0.0)
-    whole = recipe.at(build_model=lambda: CGT(config))
+    config = recipe.build_model().config
+    whole_config = replace(config, edge_ablation=0.0)
+    whole = recipe.at(build_model=lambda: CGT(whole_config))
     found = trial(whole, moments[last], rest, draw=0)
     yield {"from step": last, "edge ablation": 0.0, **found}
+    clipped_config = replace(config, form="direct", clip=CLIP)
+    clipped = recipe.at(build_model=lambda: CGT(clipped_config))
+    for number in BEGIN:
+        found = trial(clipped, moments[number], batches[number - BEGIN[0] :])
+        yield {"from step": number, "clip": CLIP, **found}
+    for draw in range(DRAWS):
+        found = trial(clipped, moments[last], rest, draw=draw)
+        yield {"from step": last, "draw": draw, "clip": CLIP, **found}
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ all queries. This suits molecules; J K H numbers have to fit into the registers 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, cast
 
@@ -62,6 +63,7 @@ class CGTOnGPU(CGT):
             and config.share_edges
             and config.edge_values
             and config.score == "dot"
+            and math.isinf(config.clip)
             and config.num_edge_features == 0
             and config.dropout == config.node_ablation == config.channel_ablation == 0
             and next_power_of_2(config.d_model) == config.d_model
@@ -70,8 +72,8 @@ class CGTOnGPU(CGT):
         if not is_computed:
             raise ValueError(
                 f"{config} was given; expected chromatic attention with shared maps and values of "
-                "pairs, score='dot', categories of edges, no dropout but that of pairs, and powers "
-                "of two as d_model and num_heads."
+                "pairs, score='dot' without a clip, categories of edges, no dropout but that of "
+                "pairs, and powers of two as d_model and num_heads."
             )
 
     def encode(

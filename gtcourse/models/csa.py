@@ -22,6 +22,7 @@ In layers pair tensors have channels before nodes, ``[B, d, N, N]``. Row i is th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +54,7 @@ from gtcourse.models.categories import (
     real_node_features,
 )
 from gtcourse.models.config import (
+    Bound,
     Categories,
     GraphConfig,
     NotNegativeInt,
@@ -91,6 +93,8 @@ class CGTConfig(GraphConfig):
     edge_values: bool = True  #: whether pairs add to the messages (Eq. 7)
     share_edges: bool = True  #: whether all layers share the linear maps of the pairs
     score: Score = "dot"  #: "additive" for Q_i + K_j + E_ij in the exponent
+    #: bound of the logits, Q_i · K_j + E_ij; infinite for none, as in the paper
+    clip: Bound = math.inf
     #: how attention is computed (:class:`ChromaticSelfAttention`), or "fused", which computes all
     #: layers in loops that numba compiles for the CPU (:mod:`gtcourse.models.csa_fused`)
     form: ModelForm = "factorised"
@@ -120,6 +124,11 @@ class CGTConfig(GraphConfig):
                 f"form is 'fused' with chromatic={self.chromatic}, score={self.score!r} and "
                 f"num_edge_features={self.num_edge_features}; expected chromatic=True, "
                 "score='dot' and no numbers of edges, or form='factorised'."
+            )
+        if math.isfinite(self.clip) and self.form not in ("direct", "chunked"):
+            raise ValueError(
+                f"clip is {self.clip} and form is {self.form!r}; expected form 'direct' or "
+                "'chunked', or clip infinite."
             )
 
 
@@ -158,6 +167,9 @@ class ChromaticSelfAttention(AttentionProjections):
         num_heads: Attention heads, H, which have to divide d.
         score: "dot" as above, or "additive" for :math:`\exp(Q_i + K_j + E_{ij})`, in which
             :math:`Q_i` cancels.
+        clip: Bound of the logits, :math:`Q_i \cdot K_j + E_{ij}`, with form "direct" or "chunked".
+            The paper has none; 5 is that of the first author's earlier code, the layer
+            ``graphit_layer.py`` of github.com/rmenegaux/GraphGPS.
         form: "direct", as the equations read; "factorised" or "chunked", the same function with
             less memory, in :mod:`gtcourse.models.csa_kernel`.
         node_ablation: Share of the nodes j whose weights are set to zero, after the softmax and in
@@ -172,6 +184,7 @@ class ChromaticSelfAttention(AttentionProjections):
         num_heads: int,
         *,
         score: Score = "dot",
+        clip: float = math.inf,
         form: Form = "factorised",
         node_ablation: float = 0.0,
         edge_ablation: float = 0.0,
@@ -179,9 +192,12 @@ class ChromaticSelfAttention(AttentionProjections):
     ):
         check_choice("score", score, ("dot", "additive"))
         check_choice("form", form, ("factorised", "direct", "chunked"))
+        if math.isfinite(clip):
+            check_choice("form, with a clip,", form, ("direct", "chunked"))
         super().__init__(d_model, num_heads, bias=False)
         self.output = nn.Linear(d_model, d_model)
         self.score = score
+        self.clip = clip
         self.form = form
         self.node_ablation = node_ablation
         self.edge_ablation = edge_ablation
@@ -189,7 +205,8 @@ class ChromaticSelfAttention(AttentionProjections):
         self.reset_parameters()
 
     def extra_repr(self) -> str:
-        return f"num_heads={self.num_heads}, score={self.score!r}, form={self.form!r}"
+        parts = f"num_heads={self.num_heads}, score={self.score!r}, form={self.form!r}"
+        return f"{parts}, clip={self.clip}" if math.isfinite(self.clip) else parts
 
     def reset_parameters(self) -> None:
         """PyTorch's own initialisation, as in the authors' code."""
@@ -231,10 +248,11 @@ class ChromaticSelfAttention(AttentionProjections):
         attention: Tensor | None = None
         if return_attention or self.form == "direct" or is_compiling():  # compilers fuse it
             terms = rows_of(edges)
-            attention = filters(scores, terms)  # [B, H, K, N, N], Eq. 5
+            attention = filters(scores, terms, self.clip)  # [B, H, K, N, N], Eq. 5
             z = gather(attention, value, terms.values, drop)  # [B, H, K, N], Eqs. 6 and 7
         elif self.form == "chunked":
-            z = csa_kernel.chunked(direct, scores, value, edges, drop)  # [B, H, K, N]
+            rows_by_direct = partial(direct, clip=self.clip)
+            z = csa_kernel.chunked(rows_by_direct, scores, value, edges, drop)  # [B, H, K, N]
         else:
             z = csa_kernel.factorised(direct, scores, value, edges, drop)  # [B, H, K, N]
 
@@ -261,12 +279,14 @@ class ChromaticSelfAttention(AttentionProjections):
         return of_nodes * of_pairs
 
 
-def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
+def filters(scores: Tensor, terms: EdgeTerms, clip: float = math.inf) -> Tensor:
     r"""The weights of CSA, Eqs. 4 and 5: :math:`\operatorname{softmax}_j (Q_i \cdot K_j + E_{ij})`.
 
     Args:
-        scores: :math:`Q_i \cdot K_j` of each head, ``[B, H, R, N]``.
+        scores: :math:`Q_i \cdot K_j` of each head, ``[B, H, R, N]``; the lowest finite number
+            where attention may not go.
         terms: Those of the same rows.
+        clip: Bound of the logits.
 
     Returns:
         ``[B, H, K, R, N]``, with 1 in place of K where the terms are monochrome.
@@ -274,7 +294,11 @@ def filters(scores: Tensor, terms: EdgeTerms) -> Tensor:
     # In float32 at least: in half precision a sum of two numbers near 100 is off by a quarter.
     dtype = torch.promote_types(scores.dtype, torch.float32)
     logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(dtype)  # [B, H, K, R, N]
-    return (scores[:, :, None] + logits).softmax(dim=-1)
+    logits = scores[:, :, None] + logits
+    if math.isfinite(clip):
+        allowed = scores > torch.finfo(scores.dtype).min  # [B, H, R, N]
+        logits = torch.where(allowed[:, :, None], logits.clamp(-clip, clip), logits)
+    return logits.softmax(dim=-1)
 
 
 def gather(
@@ -303,12 +327,19 @@ def gather(
     return (weights * messages).sum(dim=-1).to(value.dtype)
 
 
-def direct(scores: Tensor, value: Tensor, terms: EdgeTerms, drop: Tensor | None = None) -> Tensor:
+def direct(
+    scores: Tensor,
+    value: Tensor,
+    terms: EdgeTerms,
+    drop: Tensor | None = None,
+    *,
+    clip: float = math.inf,
+) -> Tensor:
     """What each node gathers, ``[B, H, K, R]``, as the equations read.
 
     The arguments are those of :func:`filters` and :func:`gather`.
     """
-    return gather(filters(scores, terms), value, terms.values, drop)
+    return gather(filters(scores, terms, clip), value, terms.values, drop)
 
 
 def additive_terms(
@@ -586,7 +617,8 @@ class CSALayer(nn.Module):
         d_hidden: Inner width of the feed-forward network; by default 2 d.
         dropout: After attention, and in and after the feed-forward network.
         activation: Of the feed-forward network: "relu", "gelu" or "elu".
-        score: As in :class:`ChromaticSelfAttention`, and so are the four that follow.
+        score: As in :class:`ChromaticSelfAttention`, and so are the five that follow.
+        clip: Bound of the logits.
         form: How attention is computed.
         node_ablation: Share of the nodes whose weights are set to zero.
         edge_ablation: Share of the pairs whose weights are set to zero.
@@ -602,6 +634,7 @@ class CSALayer(nn.Module):
         dropout: float = 0.0,
         activation: Activation = "relu",
         score: Score = "dot",
+        clip: float = math.inf,
         form: Form = "factorised",
         node_ablation: float = 0.0,
         edge_ablation: float = 0.0,
@@ -612,6 +645,7 @@ class CSALayer(nn.Module):
             d_model,
             num_heads,
             score=score,
+            clip=clip,
             form=form,
             node_ablation=node_ablation,
             edge_ablation=edge_ablation,
@@ -697,6 +731,7 @@ class CGT(nn.Module):
                 dropout=config.dropout,
                 activation=config.activation,
                 score=config.score,
+                clip=config.clip,
                 form=form,
                 node_ablation=config.node_ablation,
                 edge_ablation=config.edge_ablation,

@@ -58,6 +58,8 @@ WRONG = [
     (CGTConfig, {"readout": "avg"}, "readout is 'avg'; expected one of 'sum', 'mean'"),
     (CGTConfig, {"form": "factorized"}, "form is 'factorized'; expected one of 'factorised'"),
     (CGTConfig, {"relative": "walk"}, "relative is 'walk'; expected one of 'walks', 'distances'"),
+    (CGTConfig, {"clip": 5.0}, "clip is 5.0 and form is 'factorised'; expected form 'direct' or"),
+    (CGTConfig, {"clip": 0.0, "form": "direct"}, "clip is 0.0; expected"),
     (CGTConfig, {"d_model": 30}, "d_model is 30 and num_heads is 4; expected a d_model that is a"),
     (CGTConfig, {"node_steps": 0}, "node_steps is 0 and d_position is 28; expected both above 0"),
     (CGTConfig, {"d_position": 64}, "d_position below d_model, 64"),

@@ -100,6 +100,37 @@ def test_additive_score_does_not_depend_on_queries_or_heads(form):
     torch.testing.assert_close(attention(h, terms), before, **CLOSE)
 
 
+@pytest.mark.parametrize("form", ["direct", "chunked"])
+def test_clip_bounds_each_logit_and_leaves_masked_keys_without_weight(form):
+    clip = 0.5
+    attention = attention_of(form=form, clip=clip).eval()
+    h, logits, values = draw((B, N, D), (B, D, N, N), (B, D, N, N))
+    mask = torch.tensor([[True] * N, [True] * 4 + [False] * (N - 4)])
+    found = attention(h, EdgeTerms(logits, values), mask=mask)
+
+    query = attention.query(h).unflatten(-1, (H, K))
+    key = attention.key(h).unflatten(-1, (H, K))
+    value = attention.value(h)
+    gathered = torch.zeros_like(value)
+    outside = 0
+    for b in range(B):
+        keys = mask[b].nonzero().flatten().tolist()
+        for i in range(N):
+            for c in range(D):
+                head = c // K
+                total = 0.0
+                for j in keys:
+                    score = query[b, i, head] @ key[b, j, head] / math.sqrt(K)
+                    logit = score + logits[b, c, i, j]
+                    outside += int(abs(logit) > clip)
+                    weight = logit.clamp(-clip, clip).exp()
+                    total = total + weight
+                    gathered[b, i, c] += weight * (value[b, j, c] + values[b, c, i, j])
+                gathered[b, i, c] /= total
+    assert outside > 0
+    torch.testing.assert_close(found, attention.output(gathered), **CLOSE)
+
+
 def factors_of_dropout(form: str, graphs: int = 200, **ablation) -> Tensor:
     """What each weight is multiplied by in training, ``[graphs, 2, i, j]``, of two channels.
 
