@@ -54,18 +54,45 @@ def book():
         yield address
 
 
+@pytest.fixture(scope="session")
+def window(browser):
+    """One for all tests, because to open another costs more than to load a page in it."""
+    page = browser.new_page()
+    yield page
+    page.close()
+
+
 @pytest.fixture
-def page(browser):
-    """A window of a laptop's size."""
-    context = browser.new_context(viewport=chromium.LAPTOP, reduced_motion="reduce")
-    yield context.new_page()
-    context.close()
+def page(window):
+    """The window as if it were new: a laptop's size, empty, nothing stored, the pointer aside.
+
+    Who listens to its events stops doing so at the end of the test.
+    """
+    if window.url.startswith("http"):
+        window.evaluate("localStorage.clear()")
+    window.goto("about:blank")
+    window.set_viewport_size(chromium.LAPTOP)
+    window.emulate_media(color_scheme="light", reduced_motion="reduce")
+    window.mouse.move(0, 0)
+    yield window
+    window.unroute_all(behavior="ignoreErrors")
+
+
+@pytest.fixture
+def errors(page):
+    """What the page's scripts raise; it fails the test."""
+    found = []
+
+    def add(error) -> None:
+        found.append(str(error))
+
+    page.on("pageerror", add)
+    yield found
+    page.remove_listener("pageerror", add)
+    assert found == []
 
 
 @pytest.fixture(scope="session")
-def visits(browser, book) -> dict[str, Visit]:
+def visits(window, book) -> dict[str, Visit]:
     """What was found on each page, by its path."""
-    page = browser.new_page()  # one for all: a new window costs more than a new page in it
-    found = {name: visit(page, f"{book}/{name}") for name in PAGES}
-    page.close()
-    return found
+    return {name: visit(window, f"{book}/{name}") for name in PAGES}

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from playwright.sync_api import Error
+from playwright.sync_api import Error, expect
 from rdkit import Chem
 
 from gtcourse.course import explorer
@@ -202,9 +202,8 @@ def test_the_page_has_the_colours_of_the_figures():
 
 
 @pytest.mark.parametrize("name", MODELS[:4])
-def test_the_path_of_a_weight_is_whole(browser, name):
+def test_the_path_of_a_weight_is_whole(page, name):
     """What a layer leaves is what the next one meets, and messages add up to what is gathered."""
-    page = browser.new_page()
     page.set_content(f"<script>{explorer.code()[0]}</script>")
     faults = page.evaluate(
         """([model, molecule]) => {
@@ -226,16 +225,13 @@ def test_the_path_of_a_weight_is_whole(browser, name):
         }""",
         [explorer.model(load(name)), explorer.molecules({"": SMILES[0]})[0]],
     )
-    page.close()
     assert len(faults) >= 7
     assert max(faults) < 1e-9
 
 
 @pytest.fixture
-def explainer(page, book):
-    """Opens the page at an address's state; errors in its scripts fail the test."""
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
+def explainer(page, book, errors):
+    """Opens the page at an address's state."""
 
     def opened(said=""):
         page.goto("about:blank")
@@ -244,8 +240,7 @@ def explainer(page, book):
         host.locator(".flow .result").wait_for()
         return host
 
-    yield opened
-    assert not errors
+    return opened
 
 
 def test_the_page_goes_from_the_model_to_one_weight_and_back_without_moving(explainer, page):
@@ -329,10 +324,9 @@ def test_a_weight_of_zero_is_near_the_page_in_either_mode(explainer, page):
     assert min(cells.evaluate_all(sums)) < 0.25
 
 
-def test_atoms_never_touch(browser):
+def test_atoms_never_touch(page):
     """In the explainer's molecules and in a box of any shape."""
     names = explorer.molecules({text: text for text in SMILES})
-    page = browser.new_page()
     page.set_content("".join(f"<script>{text}</script>" for text in explorer.code()))
     bridged = explorer.molecules({"camphor": "CC1(C)C2CCC1(C)C(=O)C2"})
     gaps = page.evaluate(
@@ -343,7 +337,6 @@ def test_atoms_never_touch(browser):
         }))""",
         [*names, *bridged],
     )
-    page.close()
     assert min(gaps) > 1
 
 
@@ -353,12 +346,12 @@ def test_pointing_previews_an_atom_and_a_click_keeps_it(explainer, page):
     atoms = host.locator(".molecule .atom")
     kept = legend.inner_text()
     atoms.nth(9).hover()
-    assert "C9" in legend.inner_text()
+    expect(legend).to_contain_text("C9")
     page.mouse.move(1, 1)
-    assert legend.inner_text() == kept
+    expect(legend).to_have_text(kept, use_inner_text=True)
     atoms.nth(9).click()
     page.mouse.move(1, 1)
-    assert "C9" in legend.inner_text()
+    expect(legend).to_contain_text("C9")
 
 
 def test_an_atom_whose_weight_rises_is_never_paler(explainer):
@@ -533,12 +526,14 @@ def test_on_a_phone_a_tap_on_the_first_page_chooses_an_atom_and_a_link_opens_the
     atom = page.locator("#live .atom").nth(9)
     colors = page.locator("#live .disc").evaluate_all("all => all.map((disc) => disc.outerHTML)")
     atom.tap()
+    expect(atom).to_have_attribute("aria-pressed", "true")
     assert page.url.endswith("intro.html")
-    assert atom.get_attribute("aria-pressed") == "true"
     assert colors != page.locator("#live .disc").evaluate_all(
         "all => all.map((disc) => disc.outerHTML)"
     )
     page.locator("#live").get_by_text("EGT").tap()
-    page.get_by_role("link", name="Play with the models").tap()
+    link = page.get_by_role("link", name="Play with the models")
+    expect(link).to_have_attribute("href", re.compile("model=egt"))
+    link.tap()
     page.wait_for_url("**/explainer.html#model=egt*")
     phone.close()

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from tools.chromium import PHONE
 from tools.paths import NOTEBOOKS
@@ -84,7 +85,7 @@ def test_the_mode_follows_the_system_until_the_reader_chooses(chapter):
         if mode.get_attribute("data-theme") == "light":
             page.locator("button.theme-switch-button").first.click()
     assert mode.get_attribute("data-theme") == "dark"
-    assert mode.evaluate("html => getComputedStyle(document.body).backgroundColor") != shown
+    expect(page.locator("body")).not_to_have_css("background-color", shown)
 
 
 def test_searching_for_attention_bias_finds_its_definition_then_its_section_and_for_nonsense_none(
@@ -230,6 +231,7 @@ def test_a_missing_page_has_a_search_that_leads_back_into_the_book(page, book):
 def test_rook_and_shrikhande_stay_together_whatever_the_nodes_are_told(chapter):
     page = chapter("04")
     twins = page.locator("#twins")
+    twins.locator(".score").wait_for()
     rook = twins.locator(".pair").nth(4)
     apart = []
     for button in twins.locator("[data-encoding]").all():

@@ -19,7 +19,7 @@ from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
 from gtcourse.models import Transformer, TransformerConfig, causal_mask
 from gtcourse.models.attention import scaled_dot_product_attention
 from gtcourse.predict import load
-from tests.browser.visit import SMALL
+from tests.browser.visit import FRAMES, SMALL
 from tools.chromium import PHONE
 from tools.paths import ROOT
 
@@ -105,7 +105,7 @@ LAYERS = {
 }
 
 
-def test_the_page_sees_of_small_graphs_what_the_views_of_chapter_10_see(browser):
+def test_the_page_sees_of_small_graphs_what_the_views_of_chapter_10_see(page):
     """All connected graphs of up to 5 nodes, and the pairs that the picture starts from."""
     data = stored("fool")
     assert data == json.loads(pictures.text(pictures.fool()))
@@ -120,7 +120,6 @@ def test_the_page_sees_of_small_graphs_what_the_views_of_chapter_10_see(browser)
         for i, j in graph["edges"]:
             adjacency[i, j] = adjacency[j, i] = 1
         own.append(blindness.unlabelled(adjacency))
-    page = browser.new_page()
     code = (CODE / "fool.js").read_text("utf-8").strip()
     page.set_content(f"<script>var gtcourse = {{}};{code}({json.dumps(data)});</script>")
     for name, view in LAYERS.items():
@@ -128,11 +127,9 @@ def test_the_page_sees_of_small_graphs_what_the_views_of_chapter_10_see(browser)
         found = page.evaluate(run, [graphs, name])
         classes = view.classes(own).tolist()
         assert len(set(found)) == len(set(classes)) == len(set(zip(found, classes, strict=True)))
-    page.close()
 
 
-def test_egt_in_the_page_is_the_model_that_was_trained(browser):
-    page = browser.new_page()
+def test_egt_in_the_page_is_the_model_that_was_trained(page):
     layers = explorer.script("explainer/layers")
     code = (CODE / "tour.js").read_text("utf-8").strip()
     page.set_content(f"<script>{layers}{code}({(CODE / 'tour.json').read_text('utf-8')});</script>")
@@ -143,7 +140,6 @@ def test_egt_in_the_page_is_the_model_that_was_trained(browser):
     shortest = page.evaluate(
         "([places]) => gtcourse.pictures.shortest(places)", [example["places"]]
     )
-    page.close()
     n = len(example["places"])
     yes = torch.tensor(example["yes"])  # a half where there is no edge
     found = torch.tensor(found).reshape(n, n)
@@ -153,9 +149,8 @@ def test_egt_in_the_page_is_the_model_that_was_trained(browser):
 
 
 @pytest.fixture
-def computed(browser):
+def computed(page):
     """What a picture's script computes, for an expression of ``gtcourse.pictures``."""
-    page = browser.new_page()
 
     def run(name, expression, argument=None):
         shared = "".join(explorer.script(f"explainer/{part}") for part in ("layers", "colors"))
@@ -163,8 +158,7 @@ def computed(browser):
         page.set_content(f"<script>{shared}{code}({json.dumps(stored(name))});</script>")
         return page.evaluate(expression, argument)
 
-    yield run
-    page.close()
+    return run
 
 
 @pytest.mark.parametrize("name", ["score", "stack", "transformer", "ink", "basis"])
@@ -313,41 +307,44 @@ def test_every_turned_basis_of_the_picture_is_one_of_the_rings_eigenvectors(
     assert vectors @ vectors.T == pytest.approx(ours[:, 1:3] @ ours[:, 1:3].T)
 
 
+@pytest.fixture(scope="module")
+def without_scripts(browser):
+    page = browser.new_page(java_script_enabled=False)
+    yield page
+    page.close()
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_a_picture_is_light_and_has_without_scripts_a_still_and_a_sentence(browser, book, name):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
+def test_a_picture_is_light_and_has_without_scripts_a_still_and_a_sentence(
+    without_scripts, book, name
+):
+    page = without_scripts
     page.goto(f"{book}/{PAGES[name]}.html")
     assert page.locator(f"#{name} p").inner_text().startswith("With scripts")
     assert page.locator(f"#{name} img").evaluate("image => image.naturalWidth") > 300
     files = (f"pictures/{name}.data.js", f"stills/{name}.webp")
     assert sum(len(page.request.get(f"{book}/_static/{file}").body()) for file in files) < 150_000
-    context.close()
 
 
 @pytest.fixture
-def picture(page, book):
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
+def picture(page, book, errors):
     page.route("**/mathjax/**", lambda route: route.abort())
 
     def opened(name):
         page.goto(f"{book}/{PAGES[name]}.html", wait_until="domcontentloaded")
         host = page.locator(f"#{name}")
         host.locator("[role=status]").wait_for()
+        page.evaluate(FRAMES)  # until it has been drawn in its width
         return host
 
-    yield opened
-    assert not errors
+    return opened
 
 
 @pytest.mark.parametrize("width", [PHONE["width"], 1440])
 @pytest.mark.parametrize("name", PAGES)
 def test_no_label_of_a_picture_is_smaller_than_11_pixels(picture, page, name, width):
     page.set_viewport_size({"width": width, "height": 900})
-    host = picture(name)
-    page.wait_for_timeout(100)  # until it has been drawn in its width
-    assert host.evaluate(SMALL) == []
+    assert picture(name).evaluate(SMALL) == []
 
 
 def test_a_score_moves_by_key_and_a_swap_of_values_shows_only_where_a_query_asks(picture):
@@ -466,12 +463,13 @@ def test_a_bet_by_key_is_answered_by_the_exact_change(picture, page):
 def test_nothing_moves_after_a_bet_and_a_finger_finds_each_end_on_a_phone(picture, page):
     page.set_viewport_size(PHONE)
     host = picture("bet")
-    page.wait_for_timeout(100)  # until it has been drawn in its width
     height = host.bounding_box()["height"]
+    ends = host.locator(".end")
+    widths = "all => all.map((end) => end.getBoundingClientRect().width)"
     for molecule in stored("bet")["molecules"]:
-        ends = host.locator(".end")
-        assert ends.count() == len(molecule["atoms"])
-        assert all(end.bounding_box()["width"] >= 24 for end in ends.all())
+        found = ends.evaluate_all(widths)
+        assert len(found) == len(molecule["atoms"])
+        assert min(found) >= 24
         ends.first.press("Enter")
         assert host.bounding_box()["height"] == height
         if host.locator("[data-next]").is_enabled():
@@ -549,9 +547,12 @@ def test_a_city_moves_by_key_and_a_closed_gate_changes_the_answer(picture, page)
     edges = "svg => [...svg.querySelectorAll('.edge')].map((edge) => edge.outerHTML).join('')"
     before = host.locator("svg").evaluate(edges)
     host.locator(".city").first.press("ArrowRight")
-    page.wait_for_function("() => document.activeElement.dataset.city === '0'")
+    page.evaluate(FRAMES)  # it is drawn in the next one
+    moved = host.locator("svg").evaluate(edges)
+    assert moved != before
+    assert page.evaluate("document.activeElement.dataset.city") == "0"
     host.get_by_role("button", name="close the gates of layer 1").click()
-    assert host.locator("svg").evaluate(edges) != before
+    assert host.locator("svg").evaluate(edges) != moved
 
 
 def test_an_edge_is_drawn_and_erased_by_key_and_the_verdicts_follow(picture, page):
