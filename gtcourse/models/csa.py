@@ -832,7 +832,8 @@ class CGT(nn.Module):
         if self.config.share_edges and is_factorised and not is_compiling():
             factor = csa_kernel.factor_of(terms[0].logits)  # [B, d, N, N], once for all layers
             terms = [terms[0]._replace(factor=factor)]
-        return cast(list[EdgeTerms | RowsOfTerms], terms)
+        # In quotation marks, because torch.compile cannot trace how the type is made.
+        return cast("list[EdgeTerms | RowsOfTerms]", terms)
 
     def _uses_pair_features(self, batch: GraphBatch) -> bool:
         """Whether the terms are computed from features of pairs: faster, but without gradients."""
