@@ -75,7 +75,8 @@ test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything
 
 fast: lint checks  ## style, checks and the tests that are not slow
-	$(BIN)/python -m pytest -q -n 2 -m "not slow and not nightly" --ignore=tests/browser
+	$(BIN)/python -m pytest -q -n 2 -m "not slow and not nightly" \
+	  --ignore=tests/browser --ignore=tests/book
 
 lint: $(STAMP)  ## style of the package, the tests and the notebooks' code; imports and types
 	$(BIN)/ruff check .
@@ -91,17 +92,13 @@ format: $(STAMP)  ## fix what ruff can fix
 	$(BIN)/python -m tools.notebooks sync
 
 checks: $(STAMP)  ## pairs, outputs, chapters, tables, ledger, differences, figures
-	$(BIN)/python -m tools.notebooks check
-	$(BIN)/python -m tools.tables check
-	$(BIN)/python -m tools.result_figures check
-	$(BIN)/python -m tools.differs check
-	$(BIN)/python -m tools.model_cards check
-	$(BIN)/python -m tools.ledger check
-	$(BIN)/python -m pytest -q tests/book
+	$(BIN)/python -m tools.checks
+	$(BIN)/python -m pytest -q --junitxml=$(REPORTS)/checks.xml tests/book
 
+# Those of the book belong to checks.
 unit-tests: $(STAMP)  ## the tests of the package and of the tools
-	$(BIN)/python -m pytest -q -n 2 -m "not nightly" --ignore=tests/browser \
-	  --junitxml=$(REPORTS)/unit-tests.xml
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not nightly" --ignore=tests/browser \
+	  --ignore=tests/book --junitxml=$(REPORTS)/unit-tests.xml
 
 # With another Python: make package-tests VENV=.venv-3.13 PYTHON=python3.13
 package-tests: $(STAMP)  ## the tests of the package alone, without the slow ones
@@ -127,9 +124,10 @@ book-checks: $(STAMP)  ## the book without a warning; nothing from other hosts, 
 	$(BIN)/python -m pytest -q -rs --junitxml=$(REPORTS)/book-checks.xml tests/browser/test_built_pages.py
 
 # Of the book that book-checks has built; without Chromium they are skipped, and say so.
+# In the order of the files' names, because the first, which visits all pages, is among the longest.
 browser-tests: $(STAMP)  ## the built pages in a browser: phone and laptop, light and dark
-	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --junitxml=$(REPORTS)/browser-tests.xml \
-	  tests/browser --ignore=tests/browser/test_built_pages.py
+	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --no-loadscope-reorder \
+	  --junitxml=$(REPORTS)/browser-tests.xml tests/browser --ignore=tests/browser/test_built_pages.py
 
 bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a quarter of an hour
 	@$(BIN)/python -m speed.models

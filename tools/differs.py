@@ -179,5 +179,9 @@ def pages() -> dict[Path, str]:
     return {FOLDER / f"{name}.md": f"{HEADER}\n\n{text}\n" for name, text in texts.items()}
 
 
+def main() -> int:
+    return run(pages, lambda: [f for n in PAPERS for f in faults(n, read(n)["row"])])
+
+
 if __name__ == "__main__":
-    sys.exit(run(pages, lambda: [f for n in PAPERS for f in faults(n, read(n)["row"])]))
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """All that CI checks, part by part; a part that fails does not keep the next from running.
 
-Sphinx builds the book, which the browser tests read, in one process. It has a core of its own while
-the other one checks the style and the tables, and its output is shown when it is done.
+Sphinx builds the book, which the browser tests read, in one process beside the other parts, so that
+both cores of a small machine have work all the time. Its output is shown when it is done.
 """
 
 import os
@@ -16,9 +16,9 @@ from typing import IO
 
 from tools.paths import ROOT
 
-FIRST = ["lint", "checks"]
 BESIDE = "book-checks"
-AFTERWARDS = ["unit-tests", "notebook-tests", "browser-tests"]
+MEANWHILE = ["lint", "checks", "unit-tests"]
+AFTERWARDS = ["notebook-tests", "browser-tests"]
 REPORTS = ROOT / "_build" / "reports"
 
 
@@ -65,7 +65,7 @@ def main() -> int:
     start = time.perf_counter()
     with tempfile.TemporaryFile("w+") as output, ThreadPoolExecutor(1) as pool:
         book = pool.submit(run, BESIDE, output)
-        outcomes = [shown(part) for part in FIRST]
+        outcomes = [shown(part) for part in MEANWHILE]
         outcomes.append(book.result())
         output.seek(0)
         print(f"\n== {BESIDE}\n{output.read()}", flush=True)

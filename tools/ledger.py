@@ -284,5 +284,9 @@ def pages() -> dict[Path, str]:
     return {PAGE: placed(PAGE.read_text(encoding="utf-8"), tables(read()))}
 
 
+def main() -> int:
+    return run(pages, lambda: read().faults)
+
+
 if __name__ == "__main__":
-    sys.exit(run(pages, lambda: read().faults))
+    sys.exit(main())

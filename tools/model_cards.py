@@ -407,10 +407,15 @@ def measure(file: Path) -> None:
     write_json(MEASURED, about | {"errors": errors})
 
 
-if __name__ == "__main__":
+def main() -> int:
     if sys.argv[1:2] == ["measure"]:
         measure(Path(sys.argv[2]))
-    elif sys.argv[1:2] == ["draw"]:
+        return 0
+    if sys.argv[1:2] == ["draw"]:
         draw(Path(sys.argv[2]))
-    else:
-        sys.exit(run(pages, old_pictures))
+        return 0
+    return run(pages, old_pictures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -213,7 +213,11 @@ def pages() -> dict[Path, str]:
     return texts
 
 
-if __name__ == "__main__":
+def main() -> int:
     if sys.argv[1:] == ["measure"]:
         measure()
-    sys.exit(run(pages))
+    return run(pages)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
