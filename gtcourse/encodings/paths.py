@@ -43,6 +43,25 @@ def shortest_paths(adjacency: Tensor) -> Tensor:
     return distances_by_products(adjacency)
 
 
+def has_lowered_distances(distance: Tensor, adjacency: Tensor) -> Tensor:
+    """True for a graph in which some pairs are farther apart than their distance says.
+
+    ``AddShortestPaths(max_distance=m)`` lowers distances to m. Where they are exact, an edge leads
+    to every node j at distance m from i, and it comes from a node at distance m - 1. A node just
+    beyond m has no such edge.
+
+    Shapes:
+        distance: ``[B, n, n]``, padded with ``UNREACHABLE``
+        adjacency: ``[B, n, n]`` bool
+        returns: ``[B]`` bool
+    """
+    largest = distance.amax(dim=(1, 2), keepdim=True)  # [B, 1, 1], m
+    is_before = (distance == largest - 1).float()  # [B, n, n]
+    has_edge_from_before = is_before @ adjacency.float() > 0  # [B, n, n]
+    is_lowered = (distance == largest) & ~has_edge_from_before & (largest > 0)
+    return is_lowered.any(dim=2).any(dim=1)
+
+
 def path_tree(adjacency: Tensor, edge_attr: Tensor, distance: Tensor) -> Tensor:
     """The node before j on the chosen shortest path from i to j, or -1 where there is none.
 
@@ -129,9 +148,9 @@ def tree_by_search(adjacency: np.ndarray, features: np.ndarray, distance: np.nda
     path_bits = 0
     pair_to_source = graph * n * n + source  # of the first start; one row further for the next
     pair_to_destination = graph * n * n + destination
-    for length, places in enumerate(choices):
+    for step, places in enumerate(choices):  # paths of step + 1 edges
         if path_bits + key_bits > KEY_BITS:
-            shorter = ends[length - 1]
+            shorter = ends[step - 1]
             ranks, path[shorter] = np.unique(path[shorter], return_inverse=True)
             path_bits = len(ranks).bit_length()
         edge = choice[places] // n
@@ -139,7 +158,7 @@ def tree_by_search(adjacency: np.ndarray, features: np.ndarray, distance: np.nda
         path_to_source = path[row + pair_to_source[edge]]
         key = path_to_source << key_bits | last_step[edge]
         np.minimum.at(best, row + pair_to_destination[edge], key)
-        path[ends[length]] = best[ends[length]] >> node_bits
+        path[ends[step]] = best[ends[step]] >> node_bits
         path_bits += kind_bits
     before = best & ((1 << node_bits) - 1)
     before[distance.reshape(-1) <= 0] = -1
@@ -165,17 +184,20 @@ def edges_by_row(
 
     distance = distance.reshape(-1).astype(np.min_scalar_type(-n - 1))
     previous, last_edge = _steps_back(before)
-    for length, end in enumerate(by_length(distance)):
+    for place, end in enumerate(by_length(distance)):  # paths whose last edge is at this place
         longer = paths.take(previous[end], axis=0)
-        if length < max_length:
-            longer[:, length] = features.take(last_edge[end])
+        if place < max_length:
+            longer[:, place] = features.take(last_edge[end])
         # As one value a row is written three times as fast as by columns.
         paths.view(one_path)[:, 0].put(end, longer.view(one_path))
     return paths.view(np.uint8).reshape(B, n, n, max_length, S)
 
 
 def _steps_back(before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each pair (i, j) the places of (i, k) and (k, j), where k is the node before j."""
+    """For each pair (i, j) the places of (i, k) and (k, j), where k is the node before j.
+
+    They mean nothing where there is no such node, and are not read there.
+    """
     B, n, _ = before.shape
     graph = n * n * np.arange(B)[:, None, None]
     k = before * n

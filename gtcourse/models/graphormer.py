@@ -31,6 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gtcourse.encodings.paths import has_lowered_distances
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.models.attention import (
     AttentionProjections,
@@ -91,6 +92,20 @@ class GraphormerConfig(GraphConfig):
     num_node_features: NotNegativeInt = 0  #: columns of x, if it holds numbers instead
     num_edge_features: NotNegativeInt = 0  #: columns of edge_attr, if it holds numbers instead
     target: Literal["graph", "node"] = "graph"  #: what gets a prediction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.edges == "bias":
+            check_positions(self.path_positions, self.max_path_length)
+
+
+def check_positions(positions: int, max_length: int) -> None:
+    """Raises a ValueError if there are fewer vectors w_n (Eq. 7) than edges of a path are read."""
+    if positions < max_length:
+        raise ValueError(
+            f"there are {positions} positions on a path and {max_length} of its edges are read; "
+            "expected at least as many positions as edges."
+        )
 
 
 # Section 3.1.1: centrality encoding
@@ -191,6 +206,7 @@ class EdgeEncoding(nn.Module):
     ):
         super().__init__()
         check_choice("reduce", reduce, ("mean", "sum"))
+        check_positions(positions, max_length)
         if isinstance(num_edge_types, int):
             num_edge_types = (num_edge_types,)
         self.max_length = max_length
@@ -212,15 +228,61 @@ class EdgeEncoding(nn.Module):
 
         Reads the encoding "distance", exact up to P, and the edges of the paths: "path_edges" of
         ``AddPathEdges(P)``, or else "path_tree", which holds the same paths in N² numbers.
+
+        Raises:
+            ValueError: An encoding is missing, or, on the CPU, the encodings of a graph end before
+                place P of a path that is longer.
         """
         if "path_edges" not in batch.encodings and "path_tree" in batch.encodings:
+            stored_length = None
             c = self.mean_along_trees(batch)
         else:
+            stored_length = batch.encoding("path_edges").shape[-2]
             c = self.mean_over_paths(batch)
+        is_cut = self.is_cut(batch, stored_length)  # [B]
+        if can_raise(batch.mask):
+            self.check_paths(batch, is_cut, stored_length)
+        else:  # nothing can be raised here: the prediction becomes NaN
+            c = c.masked_fill(is_cut[:, None, None, None], torch.nan)
         if self.reduce == "sum":
             length = batch.encoding("distance").clamp(0, self.max_length)
             c = c * length[..., None]
         return c.permute(0, 3, 1, 2)
+
+    def is_cut(self, batch: GraphBatch, stored_length: int | None) -> Tensor:
+        """True for a graph with a path whose first P edges are not all in its encodings, ``[B]``.
+
+        Two things cut a path: ``AddPathEdges`` with fewer than P places, and ``AddShortestPaths``
+        with a ``max_distance`` below P.
+
+        Args:
+            batch: The graphs.
+            stored_length: Places of "path_edges"; None if the paths are in "path_tree".
+        """
+        distance = batch.encoding("distance")  # [B, N, N]
+        largest = distance.amax(dim=(1, 2))  # [B]
+        is_cut = has_lowered_distances(distance, batch.adjacency) & (largest < self.max_length)
+        if stored_length is not None and stored_length < self.max_length:
+            is_cut = is_cut | (largest > stored_length)
+        return is_cut
+
+    def check_paths(self, batch: GraphBatch, is_cut: Tensor, stored_length: int | None) -> None:
+        """Raises a ValueError about the first graph whose paths are cut, if there is one."""
+        if not is_cut.any():
+            return
+        number = int(is_cut.nonzero()[0])
+        largest = int(batch.encoding("distance")[number].max())
+        if stored_length is not None and stored_length < min(largest, self.max_length):
+            raise ValueError(
+                f"graph {number} of the batch has a path of {largest} edges, of which path_edges "
+                f"holds the first {stored_length}; expected the first {self.max_length}, as of "
+                f"AddPathEdges({self.max_length})."
+            )
+        raise ValueError(
+            f"graph {number} of the batch has paths that are longer than its largest distance, "
+            f"{largest}; expected distances that are exact up to {self.max_length}, as of "
+            "AddShortestPaths()."
+        )
 
     def mean_over_paths(self, batch: GraphBatch) -> Tensor:
         """:math:`c_{ij}` from the edges of every path, ``[B, N, N, H]``."""

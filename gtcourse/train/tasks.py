@@ -23,8 +23,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from gtcourse.encodings.paths import has_lowered_distances
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
 from gtcourse.graphs.check import whole_number
+from gtcourse.models.categories import can_raise
 
 if TYPE_CHECKING:
     from torchmetrics import Metric
@@ -86,10 +88,12 @@ class Task:
                 return
             raise ValueError("all targets are missing; expected at least one that is known.")
         classes = range(self.num_classes or 0)
-        if classes and not {*known.unique().tolist()} <= {*classes}:
+        if not classes:
+            return
+        wrong = [value for value in known.unique().tolist() if value not in classes]
+        if wrong:
             raise ValueError(
-                f"the targets are from {known.min():g} to {known.max():g}; expected classes, 0 to "
-                f"{len(classes) - 1}."
+                f"a target is {wrong[0]:g}; expected classes, 0 to {len(classes) - 1}."
             )
 
 
@@ -305,7 +309,8 @@ def with_distances(
             the walks of A + I. No pair is then of class 0. (Their classes are ν + 1 - D.)
 
     Raises:
-        ValueError: ν is below 1, κ is not above 0, or there is no such reduction.
+        ValueError: ν is below 1, κ is not above 0, or there is no such reduction. The loss raises
+            one if distances up to ν are not exact.
     """
     whole_number("hops", hops, 1)
     if not 0 < weight < math.inf:
@@ -326,6 +331,16 @@ def with_distances(
         classes = distance.masked_fill((distance < 0) | (distance > hops), MISSING_LABEL)
         total, pairs = _cross_entropy(logits, classes)
         distance_loss = total / (batch.num_graphs if reduction == "sum" else pairs.clamp(min=1))
+        is_lowered = has_lowered_distances(batch.encoding("distance"), batch.adjacency)  # [B]
+        largest = batch.encoding("distance").amax(dim=(1, 2))  # [B]
+        has_wrong_class = (is_lowered & (largest <= hops)).any()
+        if not can_raise(distance):  # the loss is NaN, at which fit stops
+            distance_loss = distance_loss.masked_fill(has_wrong_class, torch.nan)
+        elif has_wrong_class:
+            raise ValueError(
+                f"distances are lowered to {int(largest.max())} or less, and distances up to "
+                f"{hops} are predicted; expected exact ones, as of AddShortestPaths()."
+            )
         return task.loss(prediction, batch) + weight * distance_loss
 
     pairs = f"the {reduction} over pairs" + (", self 1 hop" if self_is_one_hop else "")

@@ -11,6 +11,7 @@ from gtcourse.encodings.paths import (
     distances_by_products,
     distances_by_search,
     edges_by_index,
+    has_lowered_distances,
     lexicographic_order,
     path_edges,
     path_tree,
@@ -35,6 +36,16 @@ def test_search_and_products_find_equal_directed_distances(num_graphs, n, densit
     for graph, distance in zip(adjacency.numpy(), by_search, strict=True):
         expected = shortest_path(graph.astype(float), unweighted=True)
         assert distance.tolist() == np.where(np.isinf(expected), -1, expected).tolist()
+
+
+@pytest.mark.parametrize(("num_graphs", "n", "density"), CASES)
+def test_distances_are_lowered_where_the_diameter_is_larger(num_graphs, n, density):
+    adjacency = random_graphs(3, num_graphs, n, density)
+    distance = distances_by_search(adjacency)
+    diameter = distance.amax(dim=(1, 2))
+    for largest in range(1, int(diameter.max()) + 2):
+        lowered = has_lowered_distances(distance.clamp(max=largest), adjacency)
+        assert torch.equal(lowered, diameter > largest)
 
 
 @pytest.mark.parametrize("kinds", [1, 2, 97])

@@ -476,7 +476,7 @@ def test_the_metric_is_nan_if_all_targets_are_missing():
         graph.y = torch.tensor([MISSING_LABEL])
     assert math.isnan(evaluate(model, graph_multiclass(3), DenseLoader(data, 4))["accuracy"])
     data[2].y = torch.tensor([3])
-    with pytest.raises(ValueError, match="the targets are from 3 to 3; expected classes, 0 to 2"):
+    with pytest.raises(ValueError, match="a target is 3; expected classes, 0 to 2"):
         evaluate(model, graph_multiclass(3), DenseLoader(data, 4))
 
 
