@@ -47,7 +47,12 @@ from gtcourse.models import (
     RelationTables,
 )
 from gtcourse.models.attention import FeedForward, check_choice
-from gtcourse.models.categories import NumberEmbedding, check_columns, unknown_category
+from gtcourse.models.categories import (
+    NumberEmbedding,
+    check_columns,
+    real_node_features,
+    unknown_category,
+)
 from gtcourse.models.csa_kernel import factor_of
 from gtcourse.models.message_passing import GatedGCNConv
 from gtcourse.models.mlp import mlp
@@ -167,7 +172,7 @@ class GridModel(nn.Module):
         Raises:
             ValueError: An encoding is missing that ``cell.transforms`` computes.
         """
-        h = self.atoms(batch.x)  # [B, N, d]
+        h = self.atoms(real_node_features(batch))  # [B, N, d]
         if self.walks is not None:
             h = h + self.walks(batch.encoding("rwse"))
         mask = batch.mask  # [B, N]

@@ -112,6 +112,28 @@ class GraphBatch:
                     f"{name} is {given.dtype} {list(given.shape)}; expected a bool tensor "
                     f"{'[B, N]' if name == 'mask' else '[B, N, N]'}."
                 )
+        if self.target not in TARGET_AXES:
+            raise ValueError(f"target is {self.target!r}; expected 'graph', 'node' or 'edge'.")
+        self._check_shapes()
+
+    def _check_shapes(self) -> None:
+        """Raises a ValueError for a tensor that does not fit the mask, ``[B, N]``."""
+        B, N = self.mask.shape
+        expected = {"x": (B, N), "adjacency": (B, N, N), "edge_attr": (B, N, N), "y": (B, N, N)}
+        axes = {"x": 3, "adjacency": 3, "edge_attr": 4}
+        for name, shape in expected.items():
+            given = vars(self)[name]
+            if given is None:
+                continue
+            if name == "y":
+                shape = shape[: 1 + TARGET_AXES[self.target]]
+            if given.shape[: len(shape)] != shape or given.dim() != axes.get(name, given.dim()):
+                written = ", ".join(str(size) for size in shape)
+                more = ", F" if name in ("x", "edge_attr") else ""
+                raise ValueError(
+                    f"{name} is {list(given.shape)} and mask is {[B, N]}; expected {name} "
+                    f"[{written}{more}]."
+                )
 
     @property
     def num_graphs(self) -> int:

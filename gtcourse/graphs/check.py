@@ -14,7 +14,14 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, TARGET_AXES, UNREACHABLE, Target
+from gtcourse.graphs.batch import (
+    ENCODINGS,
+    MISSING_LABEL,
+    TARGET_AXES,
+    UNREACHABLE,
+    GraphBatch,
+    Target,
+)
 
 ROW_OF = {"x": "node", "edge_attr": "edge"}
 """What has a row in the features."""
@@ -43,6 +50,13 @@ def whole_number(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+def check_bools(**options: object) -> None:
+    """Raises a ValueError for the first option that is neither True nor False, such as "no"."""
+    for name, value in options.items():
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}; expected True or False.")
+
+
 def check_graphs(graphs: Sequence[Data]) -> None:
     """Raises a ValueError for a malformed graph, and for graphs that do not fit together.
 
@@ -50,7 +64,8 @@ def check_graphs(graphs: Sequence[Data]) -> None:
     have, and so on. Graphs fit together if their attributes have the same dtypes and widths.
     """
     if isinstance(graphs, Data) or not isinstance(graphs, Sequence) or len(graphs) == 0:
-        raise ValueError(f"expected a list of at least one graph, got {graphs!r}.")
+        given = "[]" if isinstance(graphs, list) else f"an object of type {type(graphs).__name__}"
+        raise ValueError(f"expected a list of at least one graph, got {given}.")
     for index, graph in enumerate(graphs):
         if not isinstance(graph, Data) or isinstance(graph, Batch):
             raise ValueError(f"graph {index} is a {type(graph).__name__}; expected a PyG Data.")
@@ -73,7 +88,8 @@ def _fault(name: str, graph: Data, first: Data) -> str | None:
         return f"of shape {shape}; expected a row of one or more features for each {ROW_OF[name]}"
     dtype, expected = _expected_layout(name, value, graph, first)
     if value.dtype != dtype or shape != expected:
-        return f"of {value.dtype} {shape}; expected {dtype} {expected}, as in graph 0"
+        where = "" if graph is first else ", as in graph 0"
+        return f"of {value.dtype} {shape}; expected {dtype} {expected}{where}"
     if name == "x" and len(value) == 0:
         return "without rows; expected at least one node"
     if value.dtype.is_floating_point:
@@ -131,6 +147,15 @@ def _fault_of_integers(name: str, value: Tensor, num_nodes: int) -> str | None:
     if name in ("x", "edge_attr") and low < 0:
         return f"with the value {low}; expected categories, 0 or more"
     return None
+
+
+def check_batch(batch: object) -> None:
+    """Raises a ValueError if this is no batch, but a list of graphs or a batch of PyG, say."""
+    if not isinstance(batch, GraphBatch):
+        raise ValueError(
+            f"the model is given a {type(batch).__name__}; expected a GraphBatch, such as "
+            "collate(graphs) returns."
+        )
 
 
 def check_target(text: str) -> Target:

@@ -254,10 +254,11 @@ class RaggedGraphs(Sequence[Data]):
         columns: dict[str, Tensor] = {}
         levels: dict[str, str] = {}
         others = {"edge_index", "num_nodes", "batch", "ptr", "smiles"}
-        for name in sorted({*graphs[0].keys()} - others):
+        for name in sorted({name for graph in graphs for name in graph.to_dict()} - others):
             values = [graph.get(name) for graph in graphs]
             level = known_level(name, target)
-            level = level or _found_level(values, num_nodes.tolist(), num_edges.tolist())
+            if level is None:
+                level = _level_of_custom(name, values, num_nodes.tolist(), num_edges.tolist())
             if level is not None:
                 columns[name] = _end_to_end(name, level, values)
                 levels[name] = level
@@ -445,19 +446,55 @@ def known_level(name: str, target: Target) -> str | None:
     return levels.get(name)
 
 
+def _level_of_custom(
+    name: str, values: Sequence[Any], num_nodes: list[int], num_edges: list[int]
+) -> str | None:
+    """What an attribute of a name that is not ours belongs to; None if it is left out.
+
+    It is left out if it is no tensor, or its lengths fit neither graphs, edges, nodes nor pairs.
+
+    Raises:
+        ValueError: Some graphs have it and others do not, or it has another width or type in one.
+    """
+    having = [index for index, value in enumerate(values) if value is not None]
+    present = [values[index] for index in having]
+    level = _found_level(
+        present, [num_nodes[index] for index in having], [num_edges[index] for index in having]
+    )
+    if level is None:
+        return None
+    if len(present) < len(values):
+        lacking = next(index for index, value in enumerate(values) if value is None)
+        raise ValueError(
+            f"graph {lacking} has no {name!r}, which graph {having[0]} has; expected it in all "
+            "graphs or in none."
+        )
+    axes = 2 if level == "pair" else 1
+    first = values[0]
+    for index, value in enumerate(values):
+        if value.layout != torch.strided:
+            raise ValueError(f"graph {index} has {name} = {value.type()}; expected a dense tensor.")
+        if value.dtype != first.dtype or value.shape[axes:] != first.shape[axes:]:
+            if level == "node" and all(each.shape == (len(each), len(each)) for each in values):
+                return None  # a matrix [n, n]; an encoding of pairs has the shape [n, n, k]
+            expected = [*value.shape[:axes], *first.shape[axes:]]
+            raise ValueError(
+                f"graph {index} has {name} of {value.dtype} {list(value.shape)}; expected "
+                f"{first.dtype} {expected}, as in graph 0."
+            )
+    return level
+
+
 def _found_level(values: Sequence[Any], num_nodes: list[int], num_edges: list[int]) -> str | None:
-    """The first that the lengths fit; None if the values cannot be laid end to end."""
+    """The first that the lengths of these values fit, if they are tensors."""
     if not all(isinstance(each, Tensor) and each.dim() for each in values):
         return None
-    rows = {"graph": [1] * len(values), "edge": num_edges, "node": num_nodes}
-    lengths = [len(each) for each in values]
-    width = 1
-    level = next((level for level in rows if rows[level] == lengths), None)
     squares = zip(values, num_nodes, strict=True)
     if all(each.dim() == 3 and each.shape[:2] == (n, n) for each, n in squares):
-        level = "pair"
-        width = 2
-    return level if len({(v.dtype, v.layout, v.shape[width:]) for v in values}) == 1 else None
+        return "pair"
+    rows = {"graph": [1] * len(values), "edge": num_edges, "node": num_nodes}
+    lengths = [len(each) for each in values]
+    return next((level for level in rows if rows[level] == lengths), None)
 
 
 def _end_to_end(name: str, level: str, values: list[Tensor]) -> Tensor:
@@ -507,6 +544,13 @@ class GraphDataset:
                 f"dataset {self.name!r} has graphs of type {type(self.graphs).__name__}; expected "
                 "a list."
             )
+        if isinstance(self.graphs, list | tuple):
+            for index, graph in enumerate(self.graphs):
+                if not isinstance(graph, Data):
+                    raise ValueError(
+                        f"dataset {self.name!r} has {graph!r} for graph {index}; expected a PyG "
+                        "Data."
+                    )
         expected = "0 (train), 1 (val) or 2 (test) for each graph"
         try:
             split = torch.as_tensor(self.split)

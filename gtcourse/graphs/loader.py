@@ -11,7 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.graphs.batch import GraphBatch, Target
-from gtcourse.graphs.check import whole_number
+from gtcourse.graphs.check import check_bools, whole_number
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs, checked
 
 
@@ -60,6 +60,7 @@ class DenseLoader:
         batch_size = whole_number("batch_size", batch_size, 1)
         buckets = whole_number("buckets", buckets, 1)
         seed = whole_number("seed", seed, 0)
+        check_bools(shuffle=shuffle, drop_last=drop_last, static_shapes=static_shapes)
         if then is not None and not callable(then):
             raise ValueError(f"then is {then!r}; expected a function of a batch.")
         check_device(device)
@@ -93,9 +94,14 @@ class DenseLoader:
         """Chooses the order of the next pass, and the batch at which it begins.
 
         Without it, each pass moves on to the next epoch.
+
+        Raises:
+            ValueError: A number is negative, or there are not so many batches.
         """
-        self.epoch = epoch
-        self.first_batch = first_batch
+        self.epoch = whole_number("epoch", epoch, 0)
+        self.first_batch = whole_number("first_batch", first_batch, 0)
+        if self.first_batch > len(self):
+            raise ValueError(f"first_batch is {first_batch}; expected at most {len(self)} batches.")
 
     def check_features(self, model: object) -> None:
         """Raises a ValueError if a graph has a feature that the model does not know.
@@ -208,8 +214,9 @@ class DenseLoader:
                 batch = batch.to(self._device)
                 if self.then is not None:
                     batch = self.then(batch)
-                    if batch is None:
-                        raise ValueError("then returned None; expected a batch.")
+                    if not isinstance(batch, GraphBatch):
+                        what = "None" if batch is None else f"a {type(batch).__name__}"
+                        raise ValueError(f"then returned {what}; expected a GraphBatch.")
                 yield batch
 
     def _check_batch(self, batch: GraphBatch, numbers: Tensor) -> None:

@@ -25,6 +25,7 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import MISSING_LABEL
+from gtcourse.graphs.check import check_bools, whole_number
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.io import require
 from gtcourse.graphs.molecules import FEATURES, canonical_graph
@@ -38,8 +39,14 @@ TASKS = ("regression", "binary", "classes")
 AUTOMATIC_SPLITS = (None, "scaffold", "random")
 """Values of ``split`` that are no column of the file; None stands for "scaffold"."""
 
+FEW = 10
+"""Rows up to which each may have a class of its own, as in a small example."""
+
 UNKNOWN = ("", "na", "n/a", "nan", "null", "none")
 """Cells of a target that is not known, in upper or lower case."""
+
+DASHES = "\u2212\u2013\u2014"
+"""A minus sign and dashes that word processors write in place of the hyphen of the keyboard."""
 
 WORDS = {"true": 1.0, "false": 0.0}
 """What a binary target may be in words, in upper or lower case."""
@@ -59,13 +66,14 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
 
     The separator is a comma, a semicolon or a tab: the one with which the header has the column
     ``smiles``. The file is UTF-8, with or without a byte-order mark, and may be compressed (gzip,
-    bzip2, xz). Empty lines are skipped. The table's index is each row's line in the file, and
-    ``table.attrs["separator"]`` is the separator.
+    bzip2, xz). Empty lines, and lines of spaces alone, are skipped. The table's index is each row's
+    line in the file, and ``table.attrs["separator"]`` is the separator.
 
     Raises:
         ValueError: there is no such file, it is no such text, a row has more or fewer cells than
             the header, or a column is missing or there twice.
     """
+    check_table_exists(path)
     text = _text(Path(path))
     separator = _separator(text, smiles)
     rows = _rows(text, separator, path)
@@ -76,7 +84,10 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
         if header.count(name) != 1:
             how = "has no column" if name not in header else "has more than one column"
             expected = "smiles (--smiles) to be one" if name == smiles else "one"
-            raise ValueError(f"{path} {how} {name!r}; expected {expected} of {', '.join(header)}.")
+            raise ValueError(
+                f"{path} {how} {name!r}{_similar(name, header)}; expected {expected} of "
+                f"{', '.join(header)}."
+            )
     for line, row in rows.items():
         if len(row) != len(header):
             raise ValueError(_ragged(path, line, row, header, separator))
@@ -86,6 +97,14 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
     return table
 
 
+def _similar(name: str, header: list[str]) -> str:
+    """The column that differs from a name only in spaces or in upper and lower case, if any."""
+    for column in header:
+        if column != name and column.strip().lower() == name.strip().lower():
+            return f" (similar: {column!r})"
+    return ""
+
+
 def _rows(text: str, separator: str, path: str | Path) -> dict[int, list[str]]:
     """The cells of each row that is not empty, by the line of the file in which it begins."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -93,7 +112,8 @@ def _rows(text: str, separator: str, path: str | Path) -> dict[int, list[str]]:
     first_line = 1  # of the next row; a row with line breaks in its cells has several lines
     try:
         for row in reader:
-            if row:
+            is_blank = not row or (len(row) == 1 and not row[0].strip())
+            if not is_blank:
                 rows[first_line] = row
             first_line = reader.line_num + 1
     except csv.Error as error:
@@ -106,8 +126,12 @@ def _rows(text: str, separator: str, path: str | Path) -> dict[int, list[str]]:
 
 def _text(path: Path) -> str:
     """The content of a file that is UTF-8 text, compressed or not."""
-    check_table_exists(path)
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be read ({error.strerror}); expected a file that you may read."
+        ) from None
     for start, unpacked in UNPACKED.items():
         if content.startswith(start):
             try:
@@ -153,8 +177,9 @@ def _ragged(path: str | Path, line: int, row: list[str], header: list[str], sepa
         cause = f"the line ends in {SEPARATORS[separator]}"
     elif separator == "," and any(_is_decimal_comma(*cells) for cells in pairwise(row)):
         cause += ", and a number has a decimal point"
+    cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
     return (
-        f"{path}, line {line} has {len(row)} cells; expected {len(header)}, one for each column "
+        f"{path}, line {line} has {cells}; expected {len(header)}, one for each column "
         f"of the header ({', '.join(header)}): {cause}."
     )
 
@@ -187,17 +212,23 @@ def numbers(table: Table, path: str | Path, columns: Sequence[str], task: str) -
 
 
 def _number(text: str, task: str, where: str) -> float:
+    """The number in a cell; ``where`` names the cell in messages."""
     if task == "binary" and text.lower() in WORDS:
         return WORDS[text.lower()]
-    """The number in a cell; ``where`` names the cell in messages."""
-    expected = "0 or 1" if task == "binary" else "a number, or nothing where it is unknown"
+    expected = "a number, or nothing where it is unknown"
+    if task == "binary":
+        expected = "0 or 1, or true or false"
     try:
         value = float(text)
     except ValueError:
         value = math.nan
         left, _, right = text.partition(",")
         if _is_decimal_comma(left, right):
-            expected = f"a decimal point ({text.replace(',', '.')}), and no other separator"
+            expected = f"a decimal point ({left}.{right}), and no other separator"
+            if len(right) == 3:
+                expected += f" ({left}{right}, if the comma separates thousands)"
+        elif text[0] in DASHES:
+            expected = f"the minus sign of the keyboard (-{text[1:]})"
     if "_" in text:  # Python reads 1_000 as a number
         value = math.nan
     single = torch.tensor(value).item()  # beyond float32's largest number, it is infinite
@@ -212,14 +243,28 @@ def class_names(table: Table, path: str | Path, column: str) -> list[str]:
     """The classes of a column, in the order of their numbers: by value, or by the alphabet.
 
     Raises:
-        ValueError: there are fewer than two.
+        ValueError: there are fewer than two, two of them differ in upper and lower case alone, or
+            every row has a class of its own.
     """
-    cells = {cell.strip() for cell in table[column]}
-    names = sorted(cell for cell in cells if cell.lower() not in UNKNOWN)
+    known = [cell.strip() for cell in table[column] if cell.strip().lower() not in UNKNOWN]
+    names = sorted({*known})
     if len(names) < 2:
         raise ValueError(
             f"{path}, column {column!r} has {len(names)} classes ({', '.join(names) or 'none'}); "
             "expected two or more."
+        )
+    spelled: dict[str, str] = {}
+    for name in names:
+        other = spelled.setdefault(name.lower(), name)
+        if other != name:
+            raise ValueError(
+                f"{path}, column {column!r} has the classes {other!r} and {name!r}; expected one "
+                "spelling of a class."
+            )
+    if len(names) == len(known) > FEW:
+        raise ValueError(
+            f"{path}, column {column!r} has {len(names)} classes in {len(known)} rows; expected "
+            "several rows of each class, or --task regression for numbers."
         )
     if all(re.fullmatch("-?[0-9]+", name) for name in names):
         names.sort(key=int)
@@ -272,6 +317,14 @@ def read_csv(
         raise ValueError(f"features is {features!r}; expected one of {', '.join(FEATURES)}.")
     if not targets or len({*targets}) < len(targets):
         raise ValueError(f"targets is {targets}; expected one column or more, each once.")
+    if smiles in targets:
+        raise ValueError(f"targets is {targets}; expected columns other than that of the SMILES.")
+    seed = whole_number("seed", seed, 0)
+    if max_atoms is not None:
+        max_atoms = whole_number("max_atoms", max_atoms, 1)
+    check_bools(largest_fragment=largest_fragment)
+    if fold is not None and (not isinstance(fold, tuple | list) or len(fold) != 2):
+        raise ValueError(f"fold is {fold!r}; expected its number, from 0 on, and that of folds.")
     if split_column is not None and fold is not None:
         raise ValueError(
             f"split is the column {split!r}, which has no effect beside fold; expected 'scaffold' "
@@ -415,8 +468,10 @@ def fold_split(
     Raises:
         ValueError: fewer than three folds, or ``fold`` is none of them.
     """
-    if folds < 3 or not 0 <= fold < folds:
-        raise ValueError(f"fold is {fold} of {folds}; expected three folds or more, from 0 on.")
+    folds = whole_number("folds", folds, 3)
+    fold = whole_number("fold", fold, 0)
+    if fold >= folds:
+        raise ValueError(f"fold is {fold} of {folds}; expected at most {folds - 1}, from 0 on.")
     if not by_scaffold:
         return _by_fold(_random_folds(len(smiles), folds, seed), fold, folds)
     fold_of = [0] * len(smiles)

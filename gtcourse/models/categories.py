@@ -27,6 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.check import check_batch
 
 ATTRIBUTE = {"node": "x", "edge": "edge_attr"}
 ALL = slice(None)
@@ -197,7 +198,14 @@ def feature_embedding(
 
 
 def real_node_features(batch: GraphBatch) -> Tensor:
-    """``x``, ``[B, N, F]``, with 0 at padding, where a batch may hold any value."""
+    """``x``, ``[B, N, F]``, with 0 at padding, where a batch may hold any value.
+
+    Every Transformer reads its batch here first.
+
+    Raises:
+        ValueError: This is no :class:`~gtcourse.graphs.GraphBatch`.
+    """
+    check_batch(batch)
     return batch.x.masked_fill(~batch.mask[..., None], 0)
 
 

@@ -40,6 +40,7 @@ from torch_geometric.nn import (
 from torch_geometric.utils import softmax
 
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.check import check_batch
 from gtcourse.models.batch_norm import NodeBatchNorm
 from gtcourse.models.categories import (
     CategoryEmbedding,
@@ -505,6 +506,7 @@ class NodeInput(nn.Module):
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Returns ``[ΣN, d]``."""
+        check_batch(batch)
         if self.features is None:
             assert self.encoding is not None  # or else __init__ has made an embedding
             return self.encoding(batch)[batch.mask]  # [ΣN, d]

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse.models.attention import Activation, FeedForward, MultiHeadAttention
+from gtcourse.models.categories import can_raise
 from gtcourse.models.config import Config, PositiveInt, Probability
 
 
@@ -308,6 +309,10 @@ class TokenEmbedding(nn.Module):
         vocabulary: Number of words; their numbers are 0 to ``vocabulary - 1``.
         d_model: Width of a vector, d.
         dropout: Share of the entries that are set to zero in training.
+
+    Raises:
+        ValueError: Tokens are not whole numbers, or, on the CPU, one is not in the vocabulary. On
+            an accelerator its vector is NaN.
     """
 
     def __init__(self, vocabulary: int, d_model: int, dropout: float):
@@ -319,9 +324,29 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         d_model = self.embedding.embedding_dim
-        words = self.embedding(tokens) * math.sqrt(d_model)  # [B, N, d]
+        is_unknown = self.is_unknown(tokens)  # [B, N]
+        words = self.embedding(tokens.masked_fill(is_unknown, 0))  # [B, N, d]
+        if not can_raise(tokens):
+            words = words.masked_fill(is_unknown[..., None], torch.nan)
+        words = words * math.sqrt(d_model)
         positions = sinusoidal_encoding(tokens.shape[1], d_model)  # [N, d]
         return self.dropout(words + positions.to(words))
+
+    def is_unknown(self, tokens: Tensor) -> Tensor:
+        """True at tokens that are not in the vocabulary, ``[B, N]``; on the CPU a ValueError."""
+        vocabulary = self.embedding.num_embeddings
+        is_number = tokens.dtype in (torch.int32, torch.int64)
+        if tokens.dim() != 2 or not is_number:
+            raise ValueError(
+                f"tokens are {tokens.dtype} {list(tokens.shape)}; expected whole numbers [B, N]."
+            )
+        is_unknown = (tokens < 0) | (tokens >= vocabulary)
+        if can_raise(tokens) and is_unknown.any():
+            raise ValueError(
+                f"tokens have the number {int(tokens[is_unknown][0])}; expected 0 to "
+                f"{vocabulary - 1}."
+            )
+        return is_unknown
 
 
 class Transformer(nn.Module):

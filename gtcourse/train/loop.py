@@ -219,8 +219,10 @@ def fit(
         RuntimeError: the training loss is no longer a finite number.
     """
     chosen = settings_of(settings)
+    if out is not None and (not isinstance(out, str | Path) or out == ""):
+        raise ValueError(f"out is {out!r}; expected the path of a folder, or None.")
     folder = None if out is None else Path(out)
-    _check_types(task, train, val, optimizer, schedule, flag, on_epoch_end)
+    _check_types(model, task, train, val, optimizer, schedule, flag, on_epoch_end)
     _check_effects(chosen, model, task, optimizer, schedule, flag, val, folder)
     _check_data(model, task, train)
     if val is not None:
@@ -574,6 +576,7 @@ def is_first_process() -> bool:
 
 
 def _check_types(
+    model: nn.Module,
     task: Task,
     train: DenseLoader,
     val: DenseLoader | None,
@@ -587,6 +590,8 @@ def _check_types(
     A loader may be a reader's own, with a length and :attr:`DenseLoader.targets`; that of the
     training graphs has :meth:`DenseLoader.set_epoch` as well.
     """
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"model is {model!r}; expected a model, such as GIN(GINConfig()).")
     if not isinstance(task, Task):
         raise ValueError(f"task is {task!r}; expected a Task, such as tasks.graph_regression().")
     _check_loader("train", train)

@@ -20,6 +20,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from torch_geometric.data import Batch, Data
+from torch_geometric.transforms import BaseTransform
 
 from gtcourse import budget, load_dataset
 from gtcourse.course import explorer
@@ -50,7 +51,21 @@ from gtcourse.graphs.dataset import RaggedGraphs
 from gtcourse.graphs.io import file_sha256, read_npz
 from gtcourse.graphs.molecules import molecule_graph, ogb_data, zinc_data
 from gtcourse.graphs.tables import fold_split, read_table
-from gtcourse.predict import export, load, save_onnx
+from gtcourse.models import (
+    CGT,
+    EGT,
+    GRPE,
+    BagTransformer,
+    BagTransformerConfig,
+    CGTConfig,
+    EGTConfig,
+    Graphormer,
+    GraphormerConfig,
+    GRPEConfig,
+    Transformer,
+    TransformerConfig,
+)
+from gtcourse.predict import export, load, load_ensemble, save_onnx
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for
 from gtcourse.runs.record import Record, read_record, read_weights, write_weights
@@ -382,6 +397,18 @@ ALL = [
     ),
     ("a NaN encoding", {"svd": lambda g: torch.full((g.num_nodes, 4), NAN)}, "graph 0 has svd wit"),
 ]
+TYPES = {1: torch.float32, 2: torch.float32, 3: torch.float64}
+"""Of the graphs of three_chains(), by their nodes."""
+
+
+def rows_of_nodes(graph: Data) -> torch.Tensor:
+    return torch.ones(graph.num_nodes, 4)
+
+
+def rows_of_pairs(graph: Data) -> torch.Tensor:
+    return torch.ones(graph.num_nodes, graph.num_nodes, 2)
+
+
 GRAPHS = [
     *((f"a graph: {w}", spoiled((1,), into_a_batch, **c), f"graph 1 {says}") for w, c, says in ONE),
     (
@@ -426,6 +453,90 @@ GRAPHS = [
         "graph 0 has distance of shape [2, 2]; expected one",
     ),
     *((f"all graphs: {w}", spoiled((0, 1, 2), into_a_batch, **c), says) for w, c, says in ALL),
+    *(
+        (f"some graphs: {what}", spoiled(which, enter, mine=values), says)
+        for what, which, enter, values, says in [
+            (
+                "an encoding of one's own, not in graph 1",
+                (0, 2),
+                into_a_batch,
+                rows_of_nodes,
+                "graph 1 has no 'mine', which graph 0 has; expected it in all graphs or in none.",
+            ),
+            (
+                "an encoding of one's own, in the last alone",
+                (2,),
+                into_a_batch,
+                rows_of_nodes,
+                "graph 0 has no 'mine', which graph 2 has; expected it in all graphs or in none.",
+            ),
+            (
+                "pairs of one's own",
+                (0, 1),
+                into_a_batch,
+                rows_of_pairs,
+                "graph 2 has no 'mine', which graph 0 has; expected it in all graphs or in none.",
+            ),
+            (
+                "an encoding of one's own, on its way to a file",
+                (0,),
+                into_a_file,
+                rows_of_nodes,
+                "graph 1 has no 'mine', which graph 0 has; expected it in all graphs or in none.",
+            ),
+            (
+                "a weight for each edge, on its way to a file",
+                (1,),
+                into_a_file,
+                lambda g: torch.zeros(g.num_edges),
+                "graph 0 has no 'mine', which graph 1 has; expected it in all graphs or in none.",
+            ),
+            (
+                "an encoding of one's own of several widths",
+                (0, 1, 2),
+                into_a_batch,
+                lambda g: torch.zeros(g.num_nodes, 1 + g.num_edges),
+                "graph 1 has mine of torch.float32 [3, 5]; expected torch.float32 [3, 3], as in",
+            ),
+            (
+                "an encoding of one's own of several types",
+                (0, 1, 2),
+                into_a_batch,
+                lambda g: torch.zeros(g.num_nodes, 2, dtype=TYPES[g.num_nodes]),
+                "graph 1 has mine of torch.float64 [3, 2]; expected torch.float32 [3, 2], as in",
+            ),
+            (
+                "a sparse encoding of one's own",
+                (0, 1, 2),
+                into_a_batch,
+                lambda g: torch.zeros(g.num_nodes, 2).to_sparse(),
+                "graph 0 has mine = torch.sparse.FloatTensor; expected a dense tensor.",
+            ),
+        ]
+    ),
+    *(
+        (f"{name} for a list of graphs", call(collate, given), f"got {says}.")
+        for name, given, says in [
+            ("a generator", (graph for graph in CHAINS), "an object of type generator"),
+            ("None", None, "an object of type NoneType"),
+            ("an array", np.array([*CHAINS[:2], None], dtype=object), "an object of type ndarray"),
+        ]
+    ),
+    (
+        "node numbers of 32 bits",
+        spoiled((0, 1, 2), into_a_batch, edge_index=lambda g: g.edge_index.int()),
+        "graph 0 has edge_index of torch.int32 [2, 2]; expected torch.int64 [2, 2].",
+    ),
+    (
+        "a target without an axis",
+        spoiled((0, 1, 2), into_a_batch, y=torch.tensor(1.0)),
+        "graph 0 has y of torch.float32 []; expected torch.float32 [1].",
+    ),
+    (
+        "SMILES for graphs of a data set",
+        call(GraphDataset, "a", "b", [*CHAINS, "CCO"], [0, 1, 2, 2]),
+        "dataset 'a' has 'CCO' for graph 3; expected a PyG Data.",
+    ),
 ]
 
 
@@ -440,6 +551,46 @@ def prepared_folder(content: str) -> Make:
         return lambda: open_graphs(folder)
 
     return make
+
+
+def chain(length: int) -> Data:
+    """A path of so many edges, in both directions."""
+    node = torch.arange(length)
+    ends = torch.stack([node, node + 1])
+    edge_index = torch.cat([ends, ends.flip(0)], dim=1)
+    return Data(x=zeros(length + 1, 1), edge_index=edge_index, edge_attr=zeros(2 * length, 1))
+
+
+def small_models() -> list[torch.nn.Module]:
+    """One of each way in which a model reads its batch first."""
+    sizes = {"d_model": 8, "num_heads": 2, "num_layers": 1}
+    csa = CGTConfig(**sizes, node_steps=2, d_position=2, relative_steps=2)
+    return [
+        Graphormer(GraphormerConfig(**sizes)),
+        EGT(EGTConfig(**sizes, d_edge=4)),
+        GRPE(GRPEConfig(**sizes)),
+        CGT(csa),
+        BagTransformer(BagTransformerConfig(num_node_types=(28,), **sizes)),
+    ]
+
+
+def small_transformer() -> torch.nn.Module:
+    return Transformer(TransformerConfig(7, 5, d_model=8, num_heads=2, d_hidden=8))
+
+
+def on_paths(*transforms: BaseTransform) -> Make:
+    """Graphormer, which reads three edges of a path, on a chain of two edges and one of four."""
+    config = GraphormerConfig(d_model=8, num_heads=2, num_layers=1, max_path_length=3)
+    batch = collate(encode([chain(2), chain(4)], AddDegrees(), *transforms))
+    return call(Graphormer(config), batch)
+
+
+def distance_loss(transform: AddShortestPaths) -> torch.Tensor:
+    """Of EGT, which predicts distances to 3, on a chain of five edges."""
+    model = EGT(EGTConfig(d_model=8, d_edge=4, num_heads=2, num_layers=1, distance_hops=3))
+    batch = replace(collate(encode([chain(5)], transform)), y=torch.zeros(1))
+    task = tasks.with_distances(tasks.graph_regression(), 3, 0.1)
+    return task.loss(model(batch, return_distances=True), batch)
 
 
 PAIR = Data(x=zeros(2, 1), edge_index=EDGES)
@@ -488,7 +639,7 @@ BATCHES = [
     (
         "a function that returns nothing",
         lambda folder: lambda: list(DenseLoader(CHAINS, 2, then=lambda batch: None)),
-        "then returned None; expected a batch.",
+        "then returned None; expected a GraphBatch.",
     ),
     (
         "words for a split",
@@ -542,6 +693,102 @@ BATCHES = [
             ("seed", -1, 0),
             ("seed", 0.5, 0),
         ]
+    ),
+    *(
+        (
+            f"a loader with {name} {value!r}",
+            call(DenseLoader, CHAINS, 2, **{name: value}),
+            f"{name} is {value!r}; expected True or False.",
+        )
+        for name, value in [("shuffle", "yes"), ("drop_last", "no"), ("static_shapes", 1)]
+    ),
+    *(
+        (f"a pass from {given}", call(DenseLoader(CHAINS, 2).set_epoch, *given), says)
+        for given, says in [
+            ((-1,), "epoch is -1; expected a whole number, 0 or more."),
+            ((0.5,), "epoch is 0.5; expected a whole number, 0 or more."),
+            ((0, -1), "first_batch is -1; expected a whole number, 0 or more."),
+            ((0, 3), "first_batch is 3; expected at most 2 batches."),
+        ]
+    ),
+    (
+        "a function that returns a list of batches",
+        lambda folder: lambda: list(DenseLoader(CHAINS, 2, then=lambda batch: [batch])),
+        "then returned a list; expected a GraphBatch.",
+    ),
+    *(
+        (
+            f"a batch with another {name}",
+            lambda folder, name=name, change=change: (
+                lambda: replace(collate(CHAINS), **{name: change(collate(CHAINS))})
+            ),
+            says,
+        )
+        for name, change, says in [
+            ("x", lambda b: b.x[..., 0], "x is [3, 3] and mask is [3, 3]; expected x [3, 3, F]."),
+            (
+                "adjacency",
+                lambda b: b.adjacency[:, :2],
+                "adjacency is [3, 2, 3] and mask is [3, 3]; expected adjacency [3, 3, 3].",
+            ),
+            (
+                "edge_attr",
+                lambda b: b.edge_attr[:2],
+                "edge_attr is [2, 3, 3, 1] and mask is [3, 3]; expected edge_attr [3, 3, 3, F].",
+            ),
+            ("mask", lambda b: b.mask[:2], "x is [3, 3, 1] and mask is [2, 3]; expected x [2, 3,"),
+            ("y", lambda b: b.y[:2], "y is [2] and mask is [3, 3]; expected y [3]."),
+            ("target", lambda b: "pair", "target is 'pair'; expected 'graph', 'node' or 'edge'."),
+        ]
+    ),
+    *(
+        (f"{type(given).__name__} for a batch: {type(model).__name__}", call(model, given), says)
+        for model in (small_model(), *small_models())
+        for given, says in [
+            (CHAINS, "the model is given a list; expected a GraphBatch, such as collate(graphs)"),
+            (Batch.from_data_list(CHAINS), "the model is given a DataBatch; expected a GraphBatch"),
+        ]
+    ),
+    *(
+        (f"paths that are cut: {what}", on_paths(*transforms), says)
+        for what, transforms, says in [
+            (
+                "distances to 2",
+                (AddShortestPaths(2), AddPathEdges(3)),
+                "graph 1 of the batch has paths that are longer than its largest distance, 2; "
+                "expected distances that are exact up to 3, as of AddShortestPaths().",
+            ),
+            (
+                "distances to 1, trees",
+                (AddShortestPaths(1), AddPathTree()),
+                "graph 0 of the batch has paths that are longer than its largest distance, 1; ",
+            ),
+            (
+                "two edges of three",
+                (AddShortestPaths(), AddPathEdges(2)),
+                "graph 1 of the batch has a path of 4 edges, of which path_edges holds the first "
+                "2; expected the first 3, as of AddPathEdges(3).",
+            ),
+        ]
+    ),
+    *(
+        (f"{what} for tokens", call(small_transformer(), source, zeros(1, 2)), says)
+        for what, source, says in [
+            ("a word too many", zeros(1, 3) + 7, "tokens have the number 7; expected 0 to 6."),
+            ("a negative number", zeros(1, 3) - 1, "tokens have the number -1; expected 0 to 6."),
+            ("floats", torch.zeros(1, 3), "tokens are torch.float32 [1, 3]; expected whole numb"),
+            ("one sequence", zeros(3), "tokens are torch.int64 [3]; expected whole numbers [B, N]"),
+        ]
+    ),
+    (
+        "fewer positions on a path than edges that are read",
+        call(GraphormerConfig, path_positions=5),
+        "there are 5 positions on a path and 20 of its edges are read; expected at least as many",
+    ),
+    (
+        "distances to predict that are lowered",
+        lambda folder: lambda: distance_loss(AddShortestPaths(3)),
+        "distances are lowered to 3 or less, and distances up to 3 are predicted; expected exact",
     ),
     ("a split too few", call(GraphDataset, "a", "b", CHAINS, [0, 1]), "dataset 'a' has 3 graphs a"),
     ("half a split", call(GraphDataset, "a", "b", CHAINS, [0, 0.5, 1]), "dataset 'a' has 3 graphs"),
@@ -681,8 +928,12 @@ RUNS = [
     *(
         (f"targets {targets}", call(task.check, torch.tensor(targets)), says)
         for task, targets, says in [
-            (tasks.graph_classification(), [0.5, 1.0], "from 0.5 to 1; expected classes, 0 to 1"),
-            (tasks.graph_multiclass(3), [0, 3], "from 0 to 3; expected classes, 0 to 2"),
+            (
+                tasks.graph_classification(),
+                [0.5, 1.0],
+                "a target is 0.5; expected classes, 0 to 1.",
+            ),
+            (tasks.graph_multiclass(3), [0, 3], "a target is 3; expected classes, 0 to 2."),
             (tasks.graph_multiclass(3), [MISSING_LABEL], "all targets are missing"),
         ]
     ),
@@ -856,6 +1107,22 @@ RUNS = [
         "a file for the folder of a fit",
         lambda folder: partial(fitted, a_file(folder)),
         "is a file; expected a folder for the run.",
+    ),
+    *(
+        (
+            f"a fit with the model {type(model).__name__}",
+            call(fit, model, tasks.graph_regression(), DenseLoader(CHAINS, 2), epochs=1),
+            "expected a model, such as GIN(GINConfig()).",
+        )
+        for model in (None, Graphormer)
+    ),
+    *(
+        (
+            f"a fit with the folder {out!r}",
+            lambda folder, out=out: partial(fitted, out),
+            f"out is {out!r}; expected the path of a folder, or None.",
+        )
+        for out in ("", 5)
     ),
     (
         "a misspelt setting",
@@ -1121,6 +1388,37 @@ def for_floats(name: str, level: str) -> Make:
     return call(recipe_for, get_recipe(name), [graph], "classes", level)
 
 
+def two_runs(
+    task: str = "regression",
+    other: str | None = None,
+    targets: str = "y",
+    others: str | None = None,
+    source: str = "file: my.csv",
+    other_source: str | None = None,
+) -> Make:
+    """An ensemble of two finished runs on molecules, in the folders a and b."""
+
+    def make(folder: Path) -> Callable:
+        runs = {
+            "a": (task, targets, source),
+            "b": (other or task, others or targets, other_source or source),
+        }
+        for name, (its_task, its_targets, its_source) in runs.items():
+            recipe = own_recipe("gin-100k/zinc", its_task, [its_targets])
+            record = a_record(
+                config={"changed": recipe.changed},
+                data={"name": "my", "source": its_source, "checksum": "0"},
+            )
+            (folder / name).mkdir()
+            stem = Path(record.weights_filename).stem
+            weights_of_run = dict(recipe.build_model().state_dict())
+            write_weights(record, weights_of_run, folder / name / record.weights_filename)
+            (folder / name / f"{stem}.json").write_text(json.dumps(asdict(record)))
+        return partial(load_ensemble, folder)
+
+    return make
+
+
 OWN = [
     ("molecules: one unreadable", predicted(["CCO", "CCX"]), "entry 1: 'CCX' is not a molecule"),
     ("molecules: an unknown atom", predicted(["[U]"]), "entry 0: '[U]' has the atom type 'U'"),
@@ -1136,7 +1434,8 @@ OWN = [
             (
                 "no column",
                 "smiles,y\nCCO,1\n",
-                " has no column 'SMILES'; expected smiles (--smiles) to be one of smiles, y.",
+                " has no column 'SMILES' (similar: 'smiles'); expected smiles (--smiles) to be one "
+                "of smiles, y.",
                 {"smiles": "SMILES"},
             ),
             (
@@ -1162,6 +1461,50 @@ OWN = [
                 "smiles,y\nCCO,1e39\n",
                 ", line 2, column 'y' has '1e39'; expected a number",
                 {},
+            ),
+            *(
+                (f"{cell} for a number", f"smiles;y\nCCO;{cell}\n", says, {})
+                for cell, says in [
+                    (
+                        "\u22123.5",
+                        ", line 2, column 'y' has '\u22123.5'; expected the minus sign of the "
+                        "keyboard (-3.5).",
+                    ),
+                    (
+                        "\u20133.5",
+                        ", line 2, column 'y' has '\u20133.5'; expected the minus sign of the "
+                        "keyboard (-3.5).",
+                    ),
+                    ("12%", ", line 2, column 'y' has '12%'; expected a number, or nothing where"),
+                    (">10", ", line 2, column 'y' has '>10'; expected a number, or nothing where"),
+                    ("1 234", ", line 2, column 'y' has '1 234'; expected a number, or nothing"),
+                    ("1'234", ", line 2, column 'y' has \"1'234\"; expected a number, or nothing"),
+                    ("1_234", ", line 2, column 'y' has '1_234'; expected a number, or nothing"),
+                    (
+                        "1,234",
+                        ", line 2, column 'y' has '1,234'; expected a decimal point (1.234), and "
+                        "no other separator (1234, if the comma separates thousands).",
+                    ),
+                ]
+            ),
+            (
+                "words for a binary target",
+                "smiles,y\nCCO,yes\n",
+                ", line 2, column 'y' has 'yes'; expected 0 or 1, or true or false.",
+                {"task": "binary"},
+            ),
+            (
+                "two spellings of a class",
+                "smiles,y\nCCO,Yes\nCCN,yes\nC,no\n",
+                ", column 'y' has the classes 'Yes' and 'yes'; expected one spelling of a class.",
+                {"task": "classes"},
+            ),
+            (
+                "numbers for classes",
+                "smiles,y\n" + "".join(f"{'C' * n},{n / 7:.3f}\n" for n in range(1, 13)),
+                ", column 'y' has 12 classes in 12 rows; expected several rows of each class, or "
+                "--task regression for numbers.",
+                {"task": "classes"},
             ),
             (
                 "a decimal comma",
@@ -1228,7 +1571,7 @@ OWN = [
             (
                 "a cell too few",
                 "smiles,y\nCCO\n",
-                ", line 2 has 1 cells; expected 2, one for ea",
+                ", line 2 has 1 cell; expected 2, one for eac",
                 {},
             ),
             (
@@ -1248,6 +1591,17 @@ OWN = [
                 "smiles,name\nCCO,éthanol\n".encode("latin-1"),
                 ", line 2: byte 0xe9 is not UTF-8, the text is in another encoding; expected UTF-8",
             ),
+            (
+                "a column in capitals",
+                b"SMILES\nCCO\n",
+                " has no column 'smiles' (similar: 'SMILES'); expected smiles (--smiles) to be one",
+            ),
+            (
+                "a column after a space",
+                b"name, smiles\na,CCO\n",
+                " has no column 'smiles' (similar: ' smiles'); expected smiles (--smiles) to be",
+            ),
+            ("a page of a web site", b"<html>log in</html>", " has no column 'smiles'; expected"),
             (
                 "UTF-16",
                 "smiles\nCCO\n".encode("utf-16"),
@@ -1280,6 +1634,18 @@ OWN = [
             ({"features": "zink"}, "features is 'zink'; expected one of "),
             ({"targets": []}, "targets is []; expected one column or more, each once."),
             (
+                {"targets": ["smiles"], "task": "classes"},
+                "targets is ['smiles']; expected columns other than that of the SMILES.",
+            ),
+            ({"max_atoms": 0}, "max_atoms is 0; expected a whole number, 1 or more."),
+            ({"max_atoms": "30"}, "max_atoms is '30'; expected a whole number, 1 or more."),
+            ({"seed": -1}, "seed is -1; expected a whole number, 0 or more."),
+            ({"seed": "a"}, "seed is 'a'; expected a whole number, 0 or more."),
+            ({"fold": 3}, "fold is 3; expected its number, from 0 on, and that of folds."),
+            ({"fold": (0.0, 3)}, "fold is 0.0; expected a whole number, 0 or more."),
+            ({"fold": (0, 2)}, "folds is 2; expected a whole number, 3 or more."),
+            ({"largest_fragment": "no"}, "largest_fragment is 'no'; expected True or False."),
+            (
                 {"targets": ["y", "y"]},
                 "targets is ['y', 'y']; expected one column or more, each on",
             ),
@@ -1294,10 +1660,80 @@ OWN = [
     (
         "four folds of three",
         call(fold_split, ["C"] * 9, 3, 3, seed=0, by_scaffold=False),
-        "fold is 3 of 3; expected three folds or more, from 0 on.",
+        "fold is 3 of 3; expected at most 2, from 0 on.",
     ),
     ("several molecules in one string", predicted(["CCO CCN"]), "entry 0: 'CCO CCN' has a space"),
-    ("batches of no molecules", predicted(["CCO"], batch_size=0), "batch_size is 0; expected 1 or"),
+    *(
+        (f"a prediction with {given}", predicted(["CCO"], **given), says)
+        for given, says in [
+            ({"batch_size": 0}, "batch_size is 0; expected a whole number, 1 or more."),
+            ({"batch_size": 2.5}, "batch_size is 2.5; expected a whole number, 1 or more."),
+            ({"batch_size": "64"}, "batch_size is '64'; expected a whole number, 1 or more."),
+            ({"logits": "no"}, "logits is 'no'; expected True or False."),
+            ({"return_attention": 1}, "return_attention is 1; expected True or False."),
+        ]
+    ),
+    *(
+        (f"molecules: a {type(given).__name__}", predicted(given), says)
+        for given, says in [
+            ((text for text in ["CCO"]), "graphs is of type generator; expected a list of SMILES"),
+            ({"CCO", "CCN"}, "graphs is of type set; expected a list of SMILES or PyG graphs."),
+            ({"CCO": 1.0}, "graphs is of type dict; expected a list of SMILES or PyG graphs."),
+            (collate(CHAINS), "graphs is of type GraphBatch; expected a list of SMILES or PyG"),
+            (Batch.from_data_list(CHAINS), "graphs is of type DataBatch; expected a list of"),
+            (
+                [collate(CHAINS)],
+                "entry 0 is an object of type GraphBatch; expected a SMILES string",
+            ),
+            ([b"CCO"], "entry 0 is b'CCO'; expected a SMILES string or a PyG Data."),
+        ]
+    ),
+    *(
+        (
+            f"rows with {given}",
+            lambda folder, given=given: partial(load("csa/zinc").predict_rows, **given),
+            says,
+        )
+        for given, says in [
+            ({"smiles": None}, "smiles is of type NoneType; expected a list of SMILES."),
+            ({"smiles": {"CCO"}}, "smiles is of type set; expected a list of SMILES."),
+            ({"smiles": ["C"], "max_atoms": 0}, "max_atoms is 0; expected a whole number, 1 or"),
+            ({"smiles": ["C"], "logits": "no"}, "logits is 'no'; expected True or False."),
+        ]
+    ),
+    ("no name of a model", call(load, None), "the model is None; expected its name, or the folder"),
+    (
+        "no folder of runs",
+        call(load_ensemble, None),
+        "None is not a folder; expected one that hold",
+    ),
+    (
+        "no path of a table",
+        call(read_table, None, "smiles"),
+        "the table is None; expected the path",
+    ),
+    (
+        "a folder for a table",
+        lambda folder: partial(read_table, folder, "smiles"),
+        "{folder} is a folder; expected a CSV file.",
+    ),
+    (
+        "runs of two tasks for an ensemble",
+        two_runs(task="regression", other="binary"),
+        "/a and {folder}/b cannot be one ensemble, because their kind of prediction is value in "
+        "the first and probability in the second; expected the seeds or folds of one run.",
+    ),
+    (
+        "runs of two targets for an ensemble",
+        two_runs(targets="y", others="z"),
+        "/a and {folder}/b cannot be one ensemble, because their list of targets is y in the "
+        "first and z in the second; expected the seeds or folds of one run.",
+    ),
+    (
+        "runs on two tables for an ensemble",
+        two_runs(source="file: my.csv", other_source="file: other.csv"),
+        "because their data is file: my.csv in the first and file: other.csv in the second; e",
+    ),
     (
         "unknown features",
         call(own_recipe, "csa/zinc", "regression", ["y"], "zink"),
@@ -1514,6 +1950,14 @@ COMMANDS = [
                 "@runs",
             ),
             "d_model is 56, not 48",
+        ),
+        (
+            (
+                *("train", "csa-rings-1-head/zinc", "--csv", "@my.csv", "--target", "y"),
+                *("--start", "csa-rings/zinc", "--out", "@runs"),
+            ),
+            "csa-rings/zinc (CGT) cannot start a model of the recipe csa-rings-1-head/zinc (CGT): "
+            "num_heads is 8, not 1; expected a trained model of the same configuration.",
         ),
         (("recipes", "csa/zinc", "--dataset", "zinc"), "--dataset has no effect on one recipe"),
         (("data", "--source", "download"), "--source has no effect on the list; expected a data"),

@@ -91,6 +91,16 @@ def test_token_embedding_is_the_scaled_word_plus_its_position():
     torch.testing.assert_close(embedding(tokens)[0], expected)
 
 
+def test_an_unknown_token_is_nan_where_nothing_can_be_raised():
+    embedding = TokenEmbedding(5, 4, dropout=0.0)
+    compiled = torch.compile(embedding, backend="eager")
+    tokens = torch.tensor([[4, 5, -1], [0, 1, 2]])
+    found = compiled(tokens)
+    unknown = torch.tensor([[False, True, True], [False, False, False]])
+    assert torch.equal(found.isnan().all(dim=-1), unknown)
+    assert torch.equal(found[1], embedding(tokens[1:])[0])
+
+
 def test_sinusoidal_encoding_equals_the_formula():
     encoding = sinusoidal_encoding(50, 7)
     for position in range(50):
