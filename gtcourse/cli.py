@@ -31,6 +31,7 @@ from typer import Argument, Option
 from gtcourse import __version__
 from gtcourse.names import (
     MODEL_CARDS,
+    available_models,
     check_data_source,
     check_dataset,
     check_recipe,
@@ -162,9 +163,6 @@ def models() -> None:
     The mean absolute error is that on molecules that were not used in training,
     in the unit of the prediction. The best model on each data set comes first.
     """
-    import_torch()
-    from gtcourse.predict import available_models
-
     for card in available_models():
         smallest, largest = card.atoms
         print(f"{card.name:25} predicts {card.target}")
@@ -740,14 +738,17 @@ def predict(
             table.to_csv(temporary, index=False, sep=separator, float_format="%.6g")
         print(f"{len(table) - len(reasons)} predictions: {out}")
     if unlike:
+        verb = "is" if unlike == 1 else "are"
+        noun = "molecule" if len(table) == 1 else "molecules"
         typer.echo(
-            f"{unlike} of {len(table)} molecules are unlike all training molecules (similarity "
-            f"below {SIMILAR}); expect larger errors for them.",
+            f"{unlike} of {len(table)} {noun} {verb} unlike all training molecules (similarity "
+            f"below {SIMILAR}); expect a larger error there.",
             err=True,
         )
     if reasons:
         typer.echo(
-            f"{len(reasons)} of {len(table)} rows have no prediction; see column 'reason'.",
+            f"{len(reasons)} of {len(table)} rows {'has' if len(reasons) == 1 else 'have'} no "
+            "prediction; see column 'reason'.",
             err=True,
         )
 

@@ -6,8 +6,10 @@ A wrong name of a recipe, a trained model or a data set is answered at once.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from safetensors import safe_open
 
@@ -73,17 +75,74 @@ def check_data_source(source: str) -> None:
 
 def check_table_exists(path: str | Path) -> None:
     """Raises a ValueError if there is no such file of molecules."""
-    if not Path(path).is_file():
+    if not isinstance(path, str | Path):
+        raise ValueError(f"the table is {path!r}; expected the path of a CSV file.")
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder; expected a CSV file.")
+    if not Path(path).exists():
         raise ValueError(f"there is no file {path}; expected a CSV file.")
 
 
 def trained_models() -> list[str]:
     """The names of the models that come with the package."""
-    names = set()
-    for path in WEIGHTS.glob("*.safetensors"):
-        with safe_open(path, framework="numpy") as file:
-            names.add(json.loads(file.metadata()["record"])["name"])
-    return sorted(names)
+    return sorted({shipped_record(path)["name"] for path in WEIGHTS.glob("*.safetensors")})
+
+
+def shipped_record(path: Path) -> dict[str, Any]:
+    """The record of the run in a file of weights that comes with the package."""
+    with safe_open(path, framework="numpy") as file:
+        return json.loads(file.metadata()["record"])
+
+
+@dataclass(frozen=True)
+class Card:
+    """What ``gtcourse models`` prints of a model that comes with the package.
+
+    Attributes:
+        name: for ``gtcourse predict``.
+        target: what it predicts, with its unit.
+        data: what it was trained on.
+        atoms: the sizes of the smallest and the largest training molecule, hydrogens not counted.
+        test_error: the mean absolute error on test molecules, in the unit of the target.
+        tested: which molecules these are.
+    """
+
+    name: str
+    target: str
+    data: str
+    atoms: tuple[int, int]
+    test_error: float
+    tested: str
+
+
+TARGETS = {
+    "zinc": "penalised logP, without a unit",
+    "molecules": "penalised logP, without a unit",
+}
+"""What is predicted, by the data set."""
+
+SIZES = {"zinc": (9, 37), "molecules": (9, 37)}
+"""Atoms of the smallest and the largest training molecule, hydrogens not counted."""
+
+
+def available_models() -> list[Card]:
+    """A card for each model that comes with the package, for each data set the best first."""
+    cards = []
+    for name in trained_models():
+        record = shipped_record(WEIGHTS / f"{record_stem(name, 0)}.safetensors")
+        data = record["data"]["name"]
+        sizes = record["data"]["sizes"]
+        which = "of ZINC" if data == "zinc" else "embedded in RDKit"
+        card = Card(
+            name=name,
+            target=TARGETS[data],
+            data=f"{sizes['train']:,} molecules {which}",
+            atoms=SIZES[data],
+            test_error=record["result"]["test_mae"],
+            tested=f"{sizes['test']:,} molecules {which}",
+        )
+        cards.append(card)
+    return sorted(cards, key=lambda card: (card.data, card.test_error))
 
 
 def record_stem(name: str, seed: int) -> str:
@@ -102,6 +161,8 @@ def model_path(model: str | Path, seed: int = 0) -> Path:
     Raises:
         ValueError: there is no such model, or the run is not finished.
     """
+    if not isinstance(model, str | Path):
+        raise ValueError(f"the model is {model!r}; expected its name, or the folder of its run.")
     path = Path(model)
     if path.suffix == ".safetensors" and path.is_file():
         return path

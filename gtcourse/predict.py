@@ -23,7 +23,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -40,6 +40,7 @@ from tqdm import tqdm
 
 from gtcourse.encodings import Encoding, computed_in_batches, encode, encode_batch
 from gtcourse.graphs.batch import GraphBatch, node_axes
+from gtcourse.graphs.check import check_bools, whole_number
 from gtcourse.graphs.dataset import RaggedGraphs, checked, collate
 from gtcourse.graphs.io import read_npz, replacing, require
 from gtcourse.graphs.molecules import (
@@ -54,7 +55,14 @@ from gtcourse.graphs.molecules import (
 )
 from gtcourse.interpret import between_nodes
 from gtcourse.models.csa import CGTConfig
-from gtcourse.names import WEIGHTS, model_path, trained_models
+from gtcourse.names import (  # noqa: F401 (readers import Card and available_models from here)
+    SIZES,
+    WEIGHTS,
+    Card,
+    available_models,
+    model_path,
+    trained_models,
+)
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.adapt import own_recipe
 from gtcourse.recipes.recipe import Recipe
@@ -65,8 +73,6 @@ from gtcourse.runs.record import (
     read_model,
     read_record,
     read_weights,
-    record_in,
-    record_stem,
 )
 from gtcourse.runs.run import read_fingerprints
 from gtcourse.train.costs import prediction_memory, stretched
@@ -154,10 +160,11 @@ class Predictor:
             ValueError: an entry cannot be read or has an atom that the model does not know, or the
                 model has no attention to return.
         """
-        if isinstance(graphs, str | Data) or not len(graphs):
-            raise ValueError(f"graphs is {graphs!r}; expected a list of SMILES or PyG graphs.")
-        if batch_size < 1:
-            raise ValueError(f"batch_size is {batch_size}; expected 1 or more.")
+        check_list("graphs", graphs, "SMILES or PyG graphs")
+        if not len(graphs):
+            raise ValueError("graphs is []; expected a list of SMILES or PyG graphs.")
+        batch_size = whole_number("batch_size", batch_size, 1)
+        check_bools(return_attention=return_attention, logits=logits)
         if return_attention and not self._has_attention:
             raise ValueError(
                 f"{self.name} has no attention to return, it passes messages along edges; expected "
@@ -269,14 +276,16 @@ class Predictor:
         Raises:
             ValueError: ``smiles`` is one string, or the model does not predict for molecules.
         """
-        self._check_rows(smiles)
+        self._check_rows(smiles, logits, max_atoms)
         self._warn_of_large(smiles, max_atoms)
         return self._rows(smiles, logits, max_atoms)
 
-    def _check_rows(self, smiles: Sequence[str]) -> None:
-        """Raises a ValueError for a single string, and if no molecule gets a prediction."""
-        if isinstance(smiles, str):
-            raise ValueError(f"smiles is {smiles!r}; expected a list of SMILES.")
+    def _check_rows(self, smiles: Sequence[str], logits: bool, max_atoms: int | None) -> None:
+        """Raises a ValueError for a wrong argument, and if no molecule gets a prediction."""
+        check_list("smiles", smiles, "SMILES")
+        check_bools(logits=logits)
+        if max_atoms is not None:
+            whole_number("max_atoms", max_atoms, 1)
         self._check_molecules()
         if self.level != "graph":
             raise ValueError(
@@ -426,11 +435,15 @@ class Predictor:
     def _graph(self, entry: str | Data, number: int) -> tuple[Data, Tensor | None]:
         """A graph and, if it is that of a molecule, the node of each atom as written, ``[n]``."""
         if isinstance(entry, Data):
+            if entry.get("y") is not None:  # which a prediction does not read
+                entry = copy.copy(entry)
+                del entry.y
             return entry, None
         if not isinstance(entry, str):
-            raise ValueError(
-                f"entry {number} is {entry!r}; expected a SMILES string or a PyG Data."
-            )
+            given = entry
+            if not isinstance(entry, float | int | bytes | None):
+                given = f"an object of type {type(entry).__name__}"
+            raise ValueError(f"entry {number} is {given}; expected a SMILES string or a PyG Data.")
         featurize = self._check_molecules()
         try:
             graph, order = canonical_graph(entry, featurize, self.largest_fragment)
@@ -468,6 +481,15 @@ ENCODED_AT_ONCE = 1024
 
 ENCODED_PAIRS_AT_ONCE = 2**20
 """Pairs of nodes in these graphs."""
+
+
+def check_list(name: str, values: object, of_what: str) -> None:
+    """Raises a ValueError for what has no order or no length, and for one string or graph."""
+    is_one = isinstance(values, str | bytes | Data | GraphBatch)
+    has_order = not isinstance(values, Mapping | Set) and hasattr(values, "__len__")
+    if is_one or not has_order:
+        given = repr(values) if isinstance(values, str) else f"of type {type(values).__name__}"
+        raise ValueError(f"{name} is {given}; expected a list of {of_what}.")
 
 
 def _is_of_batches(transform: Encoding) -> bool:
@@ -580,7 +602,7 @@ class Ensemble:
         how much the prediction depends on chance in training. It does not include an error that all
         members share. "similarity" is that to the nearest training molecule of any member.
         """
-        self.members[0]._check_rows(smiles)
+        self.members[0]._check_rows(smiles, logits, max_atoms)
         self.members[0]._warn_of_large(smiles, max_atoms, len(self.members))
         tables = [member._rows(smiles, logits, max_atoms) for member in self.members]
         columns: Columns = {}
@@ -611,87 +633,43 @@ def load_ensemble(folder: str | Path) -> Ensemble:
 
     Raises:
         ValueError: there are fewer than two, or they were trained on different tables, predict
-            different targets, or read different features.
+            different targets, or read different features. The sentence names two such runs.
     """
-    if not Path(folder).is_dir():
+    if not isinstance(folder, str | Path) or not Path(folder).is_dir():
         raise ValueError(
             f"{folder} is not a folder; expected one that holds several finished runs."
         )
-    members = [load(path.parent) for path in sorted(Path(folder).rglob("*-seed*.json"))]
+    records = sorted(Path(folder).rglob("*-seed*.json"))
+    members = [load(path.parent) for path in records]
     if len(members) < 2:
         raise ValueError(
             f"{folder} holds {len(members)} finished run(s); expected two or more, such as those "
             "of several --seed or of --folds."
         )
-    first = members[0]
-    for member in members[1:]:
-        if _what_it_predicts(member) != _what_it_predicts(first):
-            raise ValueError(
-                f"{folder} holds {first.name} and {member.name}, which differ in their data, "
-                "targets or features; expected the seeds or folds of one run."
-            )
+    common = _what_it_predicts(members[0])
+    for path, member in zip(records, members, strict=True):
+        for what, value in _what_it_predicts(member).items():
+            if value != common[what]:
+                raise ValueError(
+                    f"{records[0].parent} and {path.parent} cannot be one ensemble, because their "
+                    f"{what} is {common[what]} in the first and {value} in the second; expected "
+                    "the seeds or folds of one run."
+                )
     return Ensemble(members)
 
 
-def _what_it_predicts(predictor: Predictor) -> tuple[object, ...]:
+def _what_it_predicts(predictor: Predictor) -> dict[str, object]:
     """What the members of an ensemble have in common."""
-    return (
-        predictor.record.data["source"],  # the same for all folds of a table
-        predictor.targets,
-        predictor.featurize,
-        predictor.largest_fragment,
-    )
-
-
-@dataclass(frozen=True)
-class Card:
-    """What ``gtcourse models`` prints of a model that comes with the package.
-
-    Attributes:
-        name: for ``gtcourse predict``.
-        target: what it predicts, with its unit.
-        data: what it was trained on.
-        atoms: the sizes of the smallest and the largest training molecule, hydrogens not counted.
-        test_error: the mean absolute error on test molecules, in the unit of the target.
-        tested: which molecules these are.
-    """
-
-    name: str
-    target: str
-    data: str
-    atoms: tuple[int, int]
-    test_error: float
-    tested: str
-
-
-TARGETS = {
-    "zinc": "penalised logP, without a unit",
-    "molecules": "penalised logP, without a unit",
-}
-"""What is predicted, by the data set."""
-
-SIZES = {"zinc": (9, 37), "molecules": (9, 37)}
-"""Atoms of the smallest and the largest training molecule, hydrogens not counted."""
-
-
-def available_models() -> list[Card]:
-    """A card for each model that comes with the package, for each data set the best first."""
-    cards = []
-    for name in available():
-        record = record_in(WEIGHTS / f"{record_stem(name, 0)}.safetensors")
-        data = record.data["name"]
-        sizes = record.data["sizes"]
-        which = "of ZINC" if data == "zinc" else "embedded in RDKit"
-        card = Card(
-            name=name,
-            target=TARGETS[data],
-            data=f"{sizes['train']:,} molecules {which}",
-            atoms=SIZES[data],
-            test_error=record.result["test_mae"],
-            tested=f"{sizes['test']:,} molecules {which}",
-        )
-        cards.append(card)
-    return sorted(cards, key=lambda card: (card.data, card.test_error))
+    featurize = predictor.featurize
+    return {
+        "data": predictor.record.data["source"],  # the same for all folds of a table
+        "list of targets": ", ".join(predictor.targets) or "empty",
+        "kind of prediction": "value" if predictor.task is None else predictor.task.kind,
+        "level of targets": predictor.level,
+        "way to read a molecule": "none" if featurize is None else featurize.__name__,
+        "choice to keep only the largest fragment": predictor.largest_fragment,
+        "record of the training molecules": "missing" if predictor.known is None else "there",
+    }
 
 
 def available() -> list[str]:
@@ -755,20 +733,30 @@ def _check_start(recipe: Recipe, name: str) -> None:
         for key in sorted(shapes.keys() | found.keys())
         if not key.startswith("head.") and shapes.get(key) != found.get(key)
     ]
-    if not differ:
-        return
     own = _settings(built)
     other = _settings(trained.model)
     settings = [
         f"{key} is {value!r}, not {own[key]!r}"
         for key, value in other.items()
-        if key in own and own[key] != value and key not in ("num_targets", "target")
+        if key in own and own[key] != value and not _may_differ(key)
     ]
-    what = ", ".join(settings[:6]) or f"other weights, such as {differ[0]}"
+    if not differ and not settings:
+        return
+    what = ", ".join(settings[:6])
+    if not what:
+        what = f"other weights, such as {differ[0]}"
     raise ValueError(
         f"{name} ({type(trained.model).__name__}) cannot start a model of the recipe {recipe.name} "
         f"({type(built).__name__}): {what}; expected a trained model of the same configuration."
     )
+
+
+def _may_differ(setting: str) -> bool:
+    """Whether a model may start from one with another value: of the head, or of training alone."""
+    of_head = ("num_targets", "target", "head_widths", "readout")
+    of_training = ("dropout", "ablation", "noise")
+    is_of_training = any(word in setting for word in of_training) or setting == "flip_signs"
+    return setting in of_head or setting == "form" or is_of_training
 
 
 def _settings(model: nn.Module) -> dict[str, object]:

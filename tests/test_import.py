@@ -39,6 +39,11 @@ print({{name.split(".")[0] for name in set(sys.modules) - before}} & {left_out})
     assert run(sys.executable, "-c", code) == "set()\n"
 
 
+def test_the_list_of_models_does_not_wait_for_pytorch():
+    code = "import sys; from gtcourse.cli import models; models(); print('torch' in sys.modules)"
+    assert run(sys.executable, "-c", code).endswith("\nFalse\n")
+
+
 def test_every_public_name_is_there_once_it_is_asked_for():
     assert {getattr(gtcourse, name).__name__ for name in gtcourse.__all__} == {*gtcourse.__all__}
     assert {*gtcourse.__all__} <= {*dir(gtcourse)}

@@ -88,9 +88,20 @@ def test_rows_without_a_prediction_are_counted_on_stderr(tmp_path):
     with patch.object(sys, "argv", ["gtcourse", *words]):
         done = CliRunner().invoke(app, words)
     assert done.exit_code == 0
-    assert "1 of 3 rows have no prediction; see column 'reason'." in done.stderr
+    assert "1 of 3 rows has no prediction; see column 'reason'." in done.stderr
     assert "no prediction" not in done.stdout
     assert "'CCX' is not a molecule" in done.stdout
+
+
+def test_a_prediction_does_not_read_targets(molecules):
+    predictor = load("csa-100k/molecules")
+    labelled, other = (graph.clone() for graph in molecules.test[:2])
+    unlabelled = other.clone()
+    del unlabelled.y
+    other.y = torch.zeros(other.num_nodes)
+    expected = predictor.predict([labelled, unlabelled])
+    assert torch.equal(predictor.predict([labelled, other]), expected)
+    assert labelled.y is not None
 
 
 def test_a_missing_value_has_a_reason():
@@ -269,7 +280,7 @@ def test_each_fold_is_a_run_and_their_mean_is_printed(tmp_path, molecules):
     other.write_text(table.read_text())
     words = ("train", "egt-100k/zinc", "--csv", other, "--target", "y", "--split", "random")
     call(*words, "--epochs", "1", "--batch-size", "8", "--out", tmp_path / "runs")
-    with pytest.raises(ValueError, match="which differ in their data, targets or features"):
+    with pytest.raises(ValueError, match="cannot be one ensemble, because their data is"):
         load_ensemble(tmp_path / "runs")
 
 
@@ -342,7 +353,7 @@ def test_a_shipped_model_knows_its_training_molecules(name, molecules):
     assert similarity[2] < 1  # the first that it was not trained on
     assert math.isnan(similarity[3])
     shown = call("predict", name, "FC(F)(F)C(F)(F)C(F)(F)F")
-    assert "1 of 1 molecules are unlike all training molecules (similarity below 0.3)" in shown
+    assert "1 of 1 molecule is unlike all training molecules (similarity below 0.3)" in shown
 
 
 def test_every_shipped_model_has_a_card():

@@ -306,31 +306,49 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
         records: of all runs.
         dataset: only recipes for this data set.
     """
-    runs: defaultdict[tuple[Any, ...], list[Record]] = defaultdict(list)
-    for record in sorted(records, key=lambda record: record.seed):
-        settings = ("changed", "precision", "compile", "buckets", "accumulate")
-        budget = str([record.config.get(name) for name in settings])
-        own = "own_data" in record.config.get("changed", {})
-        # "csa/zinc-on-molecules" is a run of the recipe csa/zinc.
-        name = record.name if own else record.name.split("-on-")[0]
-        runs[name, record.data["source"], record.data.get("checksum"), budget].append(record)
-    rows: list[tuple[Recipe | None, str, tuple[float, float | None] | None, list[Record]]] = []
+    groups_of = _groups(records)
+    found: list[Result] = []
     for name, recipe in RECIPES.items():
-        if dataset in (None, recipe.dataset):
-            groups = [group for (of, *_), group in runs.items() if of == name] or [[]]
-            rows += [(recipe, *score, group) for score in printed(recipe) for group in groups]
-            if not recipe.paper_result:
-                found = {metric for group in groups for run in group for metric in run.result}
-                metrics = sorted(name for name in found if name.startswith(("val_", "test_")))
-                rows += [(recipe, name, None, group) for name in metrics for group in groups]
-    for (name, *_), group in runs.items():
-        if name not in RECIPES and dataset in (None, group[0].data["name"]):
-            metrics = [metric for metric in group[0].result if metric.startswith("test_")]
-            rows += [(None, metric, None, group) for metric in metrics]
-    return [
-        Result(recipe, metric, paper, tuple(run for run in group if metric in run.result))
-        for recipe, metric, paper, group in rows
-    ]
+        if dataset not in (None, recipe.dataset):
+            continue
+        groups = groups_of.pop(name, [])
+        metrics: list[tuple[str, tuple[float, float | None] | None]] = [*printed(recipe)]
+        if not recipe.paper_result:
+            measured = {metric for group in groups for run in group for metric in run.result}
+            of_split = sorted(name for name in measured if name.startswith(("val_", "test_")))
+            metrics = [(metric, None) for metric in of_split]
+        for metric, paper in metrics:
+            found += [_result(recipe, metric, paper, group) for group in groups or [[]]]
+    for name, groups in groups_of.items():
+        for group in groups:
+            if name not in RECIPES and dataset in (None, group[0].data["name"]):
+                tested = [metric for metric in group[0].result if metric.startswith("test_")]
+                found += [_result(None, metric, None, group) for metric in tested]
+    return found
+
+
+def _groups(records: Iterable[Record]) -> dict[str, list[list[Record]]]:
+    """The seeds of each run, by ascending seed, and the runs of each recipe, by its name."""
+    runs: defaultdict[str, dict[tuple[str, ...], list[Record]]] = defaultdict(dict)
+    for record in sorted(records, key=lambda record: record.seed):
+        is_own = "own_data" in record.config.get("changed", {})
+        # "csa/zinc-on-molecules" is a run of the recipe csa/zinc.
+        name = record.name if is_own else record.name.split("-on-")[0]
+        settings = ("changed", "precision", "compile", "buckets", "accumulate")
+        budget = str([record.config.get(setting) for setting in settings])
+        data = (record.data["source"], str(record.data.get("checksum")))
+        runs[name].setdefault((*data, budget), []).append(record)
+    return {name: [*of_name.values()] for name, of_name in runs.items()}
+
+
+def _result(
+    recipe: Recipe | None,
+    metric: str,
+    paper: tuple[float, float | None] | None,
+    group: list[Record],
+) -> Result:
+    """The result of a group by a metric, without the runs that do not have this metric."""
+    return Result(recipe, metric, paper, tuple(run for run in group if metric in run.result))
 
 
 def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
