@@ -89,8 +89,16 @@ def measure(
     batches = chain.from_iterable(repeat(train))
 
     def step() -> None:
-        rest = optimizer, schedule, recipe.grad_clip, recipe.flag
-        train_step(fabric, model, recipe.task, [next(batches)], *rest)
+        train_step(
+            fabric,
+            model,
+            recipe.task,
+            [next(batches)],
+            optimizer,
+            schedule,
+            recipe.grad_clip,
+            recipe.flag,
+        )
 
     @torch.no_grad()
     def forward() -> None:

@@ -40,14 +40,18 @@ def simple_errors(
 
     train = dataset.train
     test = dataset.test
-    y, y_test = (torch.cat([g.y for g in part]).double().numpy() for part in (train, test))
+    y = torch.cat([graph.y for graph in train]).double().numpy()
+    y_test = torch.cat([graph.y for graph in test]).double().numpy()
     score = {"mae": mean_absolute_error, "auroc": roc_auc_score}[metric]
 
     def error(model: object, x: csr_matrix, x_test: csr_matrix) -> float:
         return float(score(y_test, model.fit(x, y).predict(x_test)))
 
-    atoms, bonds = ([_counts(part, key) for part in (train, test)] for key in ("x", "edge_attr"))
-    atoms_and_bonds = [hstack([x, e / 2]).tocsr() for x, e in zip(atoms, bonds, strict=True)]
+    atoms = [_counts(train, "x"), _counts(test, "x")]
+    atoms_and_bonds = []
+    for part, of_atoms in zip((train, test), atoms, strict=True):
+        bonds = _counts(part, "edge_attr") / 2  # both directions of a bond are there
+        atoms_and_bonds.append(hstack([of_atoms, bonds]).tocsr())
     morgan = morgan_counts(train, test)
     common = (morgan[0] > 0).sum(axis=0).A1 >= MINIMUM
     dense = [x[:, common].toarray() for x in morgan]

@@ -805,7 +805,7 @@ class CGT(nn.Module):
         if not self.training and can_raise(batch.mask) and bool(batch.mask.all()):
             mask = None  # without padding nothing has to be masked
         if self.config.share_edges:
-            terms = terms * self.config.num_layers
+            terms = terms * self.config.num_layers  # a list of the one entry, for each layer
         attentions = []
         for layer, edges in zip(self.layers, terms, strict=True):
             if return_attention:
