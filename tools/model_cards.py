@@ -120,7 +120,8 @@ The error depends on how far a molecule is from the training molecules. The colu
 ## Fine-tune it
 
 ```bash
-gtcourse train {name} --csv my.csv --target activity --start {name} --epochs 20
+gtcourse train {name} --csv my.csv --target activity \\
+    --start {name} --epochs 20
 ```
 
 *Trained on {date} at commit `{commit}`: `{command}`. Errors measured at commit `{measured}`.*"""
@@ -157,8 +158,8 @@ def error_of(name: str) -> str:
     """The test error, with its spread if there are several seeds."""
     errors = [record.result["test_mae"] for record in records(name)]
     if len(errors) == 1:
-        return f"{errors[0]:.3f} (1 seed)"
-    return f"{mean(errors):.3f} ± {stdev(errors):.3f} ({len(errors)} seeds)"
+        return f"{errors[0]:.3f} (1\N{NO-BREAK SPACE}seed)"
+    return f"{mean(errors):.3f} ± {stdev(errors):.3f} ({len(errors)}\N{NO-BREAK SPACE}seeds)"
 
 
 def index(cards: list[Card]) -> str:
@@ -196,7 +197,7 @@ def page(card: Card) -> str:
         accuracy=accuracy(card.name, record),
         seeds=seeds,
         choice=choice(card.name, record),
-        unlike=unlike(card.name),
+        unlike=unlike(card.name, record.data["name"]),
         smallest=smallest,
         largest=largest,
         elements=len(ATOM_TYPES),
@@ -242,13 +243,18 @@ def about(card: Card, record: Record) -> str:
     return markdown_table(("", ""), rows)
 
 
+def own_first(own: str) -> list[str]:
+    """The data sets, first the one that a model was trained on."""
+    return sorted(DATA, key=lambda data: data != own)
+
+
 def accuracy(name: str, record: Record) -> str:
     """Errors on both sets, beside what needs no neural network."""
     own = record.data["name"]
     rows = []
-    for data, described in DATA.items():
+    for data in own_first(own):
         error = measured()["errors"][name][data]
-        where = described if data == own else f"{described} (another data set)"
+        where = DATA[data] if data == own else f"{DATA[data]} (another data set)"
         rows.append(("this model", where, f"{error['mae']:.3f}", f"{error['95 %']:.2f}"))
     beaten = line_to_beat(own, record.data["sizes"]["train"])
     rows += [(simple, DATA[own], f"{value:.3f}", "") for simple, value in beaten.items()]
@@ -285,13 +291,13 @@ def count_repeated(graphs: list[Data], transforms: tuple[Encoding, ...]) -> int:
     return repeated
 
 
-def unlike(name: str) -> str:
+def unlike(name: str, own: str) -> str:
     """The errors on both sets by the similarity to the training molecules."""
     rows = []
-    for data, described in DATA.items():
+    for data in own_first(own):
         by = measured()["errors"][name][data]
         rows.append(
-            (described, f"{by['unlike']}", f"{by['mae unlike']:.3f}", f"{by['mae like']:.3f}")
+            (DATA[data], f"{by['unlike']}", f"{by['mae unlike']:.3f}", f"{by['mae like']:.3f}")
         )
     columns = ("test molecules", f"below {SIMILAR}", "their MAE", "MAE of the others")
     return markdown_table(columns, rows)
