@@ -5,9 +5,18 @@
 const WORD = /[\p{L}\p{N}]+/gu;
 const WRITTEN = /[\p{L}\p{N}]+(?:[-‑][\p{L}\p{N}]+)*/gu;  // with its hyphens
 
+/** A function of a word that computes each answer once: most words of the book occur often. */
+function remembered(answer) {
+  const known = new Map();
+  return (word) => {
+    if (!known.has(word)) known.set(word, answer(word));
+    return known.get(word);
+  };
+}
+
 /** A word in American spelling: "normalised" and "normalized", "neighbour" and "neighbor". */
-function american(word) {
-  return word.toLowerCase()
+const american = remembered((word) =>
+  word.toLowerCase()
     .replace(/^(\p{L}{3,})is(e|es|ed|er|ers|ing|ation|ations)$/u, "$1iz$2")
     .replace(/^(\p{L}{2,})our/u, "$1or")
     .replace(/ys(e|es|ed|er|ing)$/, "yz$1")
@@ -17,14 +26,12 @@ function american(word) {
     .replace(/^artef/, "artif")
     .replace(/^programme(s?)$/, "program$1")
     .replace(/ll(ed|ing|er|ers)$/, "l$1")
-    .replace(/^grey/, "gray");
-}
+    .replace(/^grey/, "gray"));
 
-const stems = new Map();
-function stem(word) {
-  if (!stems.has(word)) stems.set(word, new Stemmer().stemWord(word));
-  return stems.get(word);
-}
+const stem = remembered((word) => new Stemmer().stemWord(word));
+
+/** A word of the index as the book spells it, which may be British. */
+const inBook = (word) => SECTIONS.map(({ text }) => text.match(WORD)?.find((each) => american(each) === word)).find(Boolean) ?? word;
 
 /** The words of a text, and each word with hyphens also as one: "over-smoothing", "oversmoothing". */
 function wordsOf(text) {
@@ -75,9 +82,9 @@ function distance(one, two, most) {
 }
 
 /** The word of the book that was probably meant by one that is not in it, with the same first letter:
-    one slip from four letters on, two from eight. Of equally near words, the one in most sections. */
+    one slip from five letters on ("bert" is not "best"), two from eight. Of equally near words, the one in most sections. */
 function meant(word) {
-  if (word.length < 4 || /\d/.test(word)) return null;
+  if (word.length < 5 || /\d/.test(word)) return null;
   const { sections, vocabulary } = indexed();
   const most = word.length < 8 ? 1 : 2;
   const near = vocabulary.filter((other) => other[0] === word[0])
@@ -153,8 +160,71 @@ const LEADS = [
   [/^(skip|shortcut) connections?$/, "book/glossary.html#term-residual-connection"],
   [/^(graph)?gps$/, "book/after.html#message-passing-and-attention-side-by-side-gps"],
   [/^(how (do|can) i |how to )?(install|set ?up)|^(pip|conda)\b/, "book/how_to_read.html#three-ways-to-use-it"],
-  [/^hyper.?parameters?$/, "book/results/runs.html#what-differs-from-the-published-runs"],
+  [/^hyper.?parameters?$|^(batch size|weight decay|adamw?|optimi[sz]er)$/, "book/results/runs.html#what-differs-from-the-published-runs"],
+  [/^gat(v2)?$|graph attention network/, "notebooks/03_message_passing.html#about-gat"],
+  [/^gated.?gcn$/, "book/glossary.html#term-GatedGCN"],
+  [/^ffn$|^(relu|gelu)$|^mlp$/, "book/glossary.html#term-feed-forward-network", "notebooks/02_transformer.html#the-block"],
+  [/^learning.?rate|warm.?up$/, "notebooks/02_transformer.html#where-the-norm-goes"],
+  [/(neighbou?r|message).*aggregat|^message.?passing$/, "notebooks/03_message_passing.html#one-node-at-a-time"],
+  [/^(gnns?|message.?passing)\b.*transformer/, "notebooks/03_message_passing.html"],
+  [/^(graph )?isomorphi/, "book/glossary.html#term-isomorphic", "notebooks/03_message_passing.html#what-message-passing-cannot-see"],
+  [/^spectral|^(graph )?fourier|^eigen.?(values?|spaces?)$|^λ$/, "notebooks/04_positional_encodings.html#slow-and-fast-eigenvectors"],
+  [/^(φ|phi)\W*i\W*j\W*$/, "notebooks/06_graphormer.html#distance-as-an-attention-bias"],
+  [/^\[?cls\]?( token)?$/, "notebooks/06_graphormer.html#vnode-the-layer-the-model"],
+  [/^edge gat|^gat(e|es|ing)$/, "book/glossary.html#term-gate", "notebooks/07_egt.html#bias-clip-and-gate"],
+  [/^(graph|node|link|edge) (classification|prediction|regression)$/, "notebooks/07_egt.html#one-model-four-questions"],
+  [/fine.?tun|transfer learning|own (data|molecules)/, "notebooks/your_molecules.html#train-on-a-csv-file"],
+  [/pre.?trained|^(load|download).*(weights|model)/, "book/models/index.html", "notebooks/your_molecules.html#load-and-predict"],
+  [/^interpretab|^explainab|^saliency$|^attribution$|^xai$/, "notebooks/11_what_attention_sees.html"],
+  [/(mistake|error|bug|typo)s? in .*(paper|lecture|slides?)/, "notebooks/errata.html"],
+  [/teach|syllabus|lesson|homework/, "book/teach.html"],
+  [/without (a )?gpu|^colab$|^binder$/, "book/how_to_read.html#three-ways-to-use-it"],
+  [/^reproduc/, "book/results/index.html", "book/results/index.html#run-one-yourself"],
+  [/^(how to )?cite|^citation|^references$|^bibliography$/, "book/bibliography.html"],
+  [/^which (model|layer)/, "book/which_model.html"],
+  [/^lap.?pe$|^laplacian pe$/, "notebooks/04_positional_encodings.html#the-laplacian"],
+  [/^svd$|^singular v/, "notebooks/07_egt.html#singular-vectors-and-their-signs"],
+  [/^mpnns?$/, "notebooks/03_message_passing.html"],
+  [/^receptive field|^long.?range/, "notebooks/03_message_passing.html#how-far-information-travels"],
+  [/toxicity|solubility|drug discovery|^qsar$/, "notebooks/your_molecules.html"],
+  [/uncertainty|confidence|error bars?|applicability domain/, "notebooks/your_molecules.html#load-and-predict", "book/models/csa-100k-molecules.html#limits"],
+  [/^exams?$|grading|^week/, "book/teach.html"],
+  [/prerequisite|^maths?\b|background/, "book/intro.html#is-it-for-you"],
+  [/^(stanford|cs ?224w)$/, "book/differs/lecture.html"],
+  [/^[a-z]_?\{?ijc?\}?$|^symbols?$/, "book/notation.html"],
+  [/^ramp[aá][sš]ek/, "book/after.html#message-passing-and-attention-side-by-side-gps"],
+  [/^(vaswani|attention is all)/, "notebooks/02_transformer.html", "book/bibliography.html"],
+  [/^ying\b/, "notebooks/06_graphormer.html", "book/bibliography.html"],
+  [/^hussain/, "notebooks/07_egt.html", "book/bibliography.html"],
+  [/^park\b/, "notebooks/08_grpe.html", "book/bibliography.html"],
+  [/^menegaux/, "notebooks/09_csa.html", "book/bibliography.html"],
+  [/^lim\b/, "notebooks/05_signnet.html", "book/bibliography.html"],
+  [/^dwivedi/, "notebooks/04_positional_encodings.html", "book/bibliography.html"],
+  [/^veli[cč]kovi[cć]/, "notebooks/03_message_passing.html#about-gat", "book/bibliography.html"],
 ];
+
+// Words that the book writes otherwise.
+const OTHERWISE = [[/\bsqrt\b|√/g, "square root"], [/\battn\b/gi, "attention"], [/\bRWPE\b/gi, "RWSE"], [/\bECFP\d*\b/gi, "Morgan fingerprint"],
+  [/\bchiral\w*/gi, "stereochemistry"], [/\b(xgboost|lightgbm)\b/gi, "boosted trees"],
+  [/\bdata(sets?)\b/gi, "data $1"], [/\^T\b/g, "ᵀ"], [/\^2\b/g, "²"]];
+
+// A question about two models is answered where they are side by side, one about a model's numbers with the results.
+const CHAPTERS = { transformer: "02_transformer", gat: "03_message_passing", gin: "04_positional_encodings", gatedgcn: "04_positional_encodings",
+  signnet: "05_signnet", graphormer: "06_graphormer", egt: "07_egt", grpe: "08_grpe", csa: "09_csa" };
+const MODELS = new RegExp(`\\b(${Object.keys(CHAPTERS).join("|")})\\b`, "g");
+const COMPARED = ["notebooks/10_one_framework.html#nine-models-in-one-table", "book/one_layer.html", "book/which_model.html"];
+const MEASURED = ["book/results/index.html", "notebooks/10_one_framework.html#the-leaderboard"];
+
+/** The sections that are known to answer what is asked, best first. */
+function leading(asked) {
+  const models = [...new Set(asked.match(MODELS))];
+  const named = models.length;
+  const known = LEADS.find(([pattern]) => pattern.test(asked))?.slice(1);
+  if (known) return known;
+  if (named > 1 || (named && /\b(vs|versus|compar\w*)\b|\bdiffer/.test(asked))) return COMPARED;
+  if (named && /\bstands? for\b|\bmean(s|ing)?\b|\babbreviation\b/.test(asked)) return [`notebooks/${CHAPTERS[models[0]]}.html`];
+  return named && /\b(mae|results?|errors?|accuracy|scores?|performance|zinc)\b/.test(asked) ? MEASURED : [];
+}
 
 // Chapters come before the pages on data and results, those before reference, errata are the last.
 const WEIGHTS = [[/^notebooks\/\d/, 1], [/^notebooks\/errata/, 0.2], [/^notebooks/, 0.8],
@@ -194,13 +264,12 @@ function search(question, slips = []) {
   const all = sectionsWith(question, slips, 0);
   const found = all.length ? all : sectionsWith(question, [], 1);
   const asked = question.trim().toLowerCase();
-  const leading = (words) => LEADS.find(([pattern]) => pattern.test(words))?.slice(1) ?? [];
   const meantByReader = slips.reduce((words, [word, other]) => words.replace(word, other), asked);
   const direct = leading(asked);
   if (direct.length) slips.length = 0;  // as it is written, it was no slip
   const leads = direct.length ? direct : leading(meantByReader);
-  if (!leads.length) return found;
-  const first = leads.map((lead) => ({ section: indexed().sections.find((each) => each.section.url === lead).section, asked: found[0]?.asked ?? [] }));
+  const sections = leads.map((lead) => indexed().sections.find((each) => each.section.url === lead)?.section);
+  const first = sections.filter(Boolean).map((section) => ({ section, asked: found[0]?.asked ?? [] }));
   return [...first, ...found.filter(({ section }) => !leads.includes(section.url))].slice(0, 30);
 }
 
@@ -212,7 +281,7 @@ function inOrder(phrase) {
 
 /** Sections by relevance. With `missing`, a third of the words that are asked for may be missing, at least one. */
 function sectionsWith(question, slips, missing) {
-  const asking = question.replace(/\bdata(sets?)\b/gi, "data $1").replace(/\^T\b/g, "ᵀ").replace(/\^2\b/g, "²");  // as the book writes it
+  const asking = OTHERWISE.reduce((text, [word, other]) => text.replace(word, other), question);
   const query = respelt(asking.replace(QUESTION, "").replace(/\?\s*$/, "") || asking);
   const said = (query.match(WRITTEN) ?? []).filter((word) => !SMALL.has(word.toLowerCase()));
   let asked = terms(said.length ? said.join(" ") : query, slips);
@@ -297,7 +366,7 @@ function answer(query, place, root, most = 30) {
   count.setAttribute("role", "status");
   const sections = found.length === 30 ? "The 30 best sections" : `${found.length} section${found.length > 1 ? "s" : ""}`;
   const none = Object.assign(document.createElement("a"), { href: `${root}book/glossary.html`, textContent: "glossary" });
-  const read = slips.length ? ` for ${slips.map(([, other]) => `“${other}”`).join(" and ")}; the book has no ${slips.map(([word]) => `“${word}”`).join(" or ")}` : "";
+  const read = slips.length ? ` for ${slips.map(([, other]) => `“${inBook(other).toLowerCase()}”`).join(" and ")}; the book has no ${slips.map(([word]) => `“${word}”`).join(" or ")}` : "";
   if (found.length) count.textContent = sections + read;
   else if (query.trim()) count.append("No results. Check the spelling or see the ", none, ".");
   place.replaceChildren(count);

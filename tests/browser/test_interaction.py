@@ -161,6 +161,38 @@ FIRST_OF = {
     "out of memory": "12_from_a_laptop_to_a_cluster.html#two-ways-to-use-less-memory",
     "how to install": "how_to_read.html#three-ways-to-use-it",
     "dataset": "notebooks/data.html",
+    "sqrt": "01_self_attention.html#why-divide-by-the-square-root",
+    "Graphormer ZINC MAE": "results/index.html",
+    "how does Graphormer differ from EGT": "10_one_framework.html#nine-models-in-one-table",
+    "CSA vs Graphormer": "10_one_framework.html#nine-models-in-one-table",
+    "what does CSA stand for": "09_csa.html",
+    "GAT": "03_message_passing.html#about-gat",
+    "gated gcn": "glossary.html#term-GatedGCN",
+    "neighbor aggregation": "03_message_passing.html#one-node-at-a-time",
+    "graph isomorphism": "glossary.html#term-isomorphic",
+    "Fourier": "04_positional_encodings.html#slow-and-fast-eigenvectors",
+    "LapPE": "04_positional_encodings.html#the-laplacian",
+    "SVD": "07_egt.html#singular-vectors-and-their-signs",
+    "attn bias": "glossary.html#term-attention-bias",
+    "phi(i,j)": "06_graphormer.html#distance-as-an-attention-bias",
+    "[CLS]": "06_graphormer.html#vnode-the-layer-the-model",
+    "E_ij": "notation.html",
+    "GELU": "glossary.html#term-feed-forward-network",
+    "learning rate": "02_transformer.html#where-the-norm-goes",
+    "receptive field": "03_message_passing.html#how-far-information-travels",
+    "ECFP": "zinc.html#accuracy",
+    "chirality": "molecules.html#limits",
+    "solubility": "your_molecules.html",
+    "uncertainty": "your_molecules.html#load-and-predict",
+    "fine-tuning": "your_molecules.html#train-on-a-csv-file",
+    "pretrained model": "models/index.html",
+    "interpretability": "11_what_attention_sees.html",
+    "Vaswani": "02_transformer.html",
+    "Rampášek": "after.html#message-passing-and-attention-side-by-side-gps",
+    "syllabus": "teach.html",
+    "prerequisites": "intro.html#is-it-for-you",
+    "mistakes in the lecture": "errata.html",
+    "run without GPU": "how_to_read.html#three-ways-to-use-it",
 }
 
 
@@ -174,6 +206,12 @@ def test_what_a_student_types_is_answered_first(page, book):
         q: url for q, url in zip(FIRST_OF, firsts, strict=True) if not url.endswith(FIRST_OF[q])
     }
     assert wrong == {}
+    slips = page.evaluate("""['sqrt', 'BERT'].map((one) => {
+      const slips = [];
+      search(one, slips);
+      return slips;
+    })""")
+    assert slips == [[], []]  # neither is "sort" or "best"
     known = page.evaluate(
         """() => LEADS.flatMap(([, ...urls]) => urls)
           .filter((url) => !SECTIONS.some((section) => section.url === url))"""
