@@ -1,5 +1,5 @@
 """Boxes, notes, what the lid of a hidden cell says, formulas that keep their full stop,
-and short code that stays in one line.
+short code that stays in one line, and exercises without a verdict on an empty answer.
 
 Colab shows a quotation that begins "**Main idea.**" or "**Aside.**" as a quotation; here the first
 is a box, and the second a note in small print.
@@ -9,6 +9,9 @@ import ast
 
 from docutils import nodes
 from sphinx.application import Sphinx
+
+UNATTEMPTED = "Not attempted yet:"
+"""How the checker's answer to an unanswered exercise begins (gtcourse.course.exercises)."""
 
 
 def place_boxes(app: Sphinx, document: nodes.document) -> None:
@@ -32,6 +35,13 @@ def name_hidden_cells(app: Sphinx, document: nodes.document) -> None:
             source = next(iter(cell.findall(nodes.literal_block))).astext()
             cell["prompt_show"] = label(source)
             cell["prompt_hide"] = cell["prompt_show"].replace("Show", "Hide", 1)
+
+
+def drop_empty_verdicts(app: Sphinx, document: nodes.document) -> None:
+    """On a page nobody can answer an exercise, so none says that it was not attempted."""
+    for output in [*document.findall(nodes.container)]:
+        if "cell_output" in output["classes"] and output.astext().startswith(UNATTEMPTED):
+            output.parent.remove(output)
 
 
 def hold_punctuation(app: Sphinx, document: nodes.document) -> None:
@@ -78,6 +88,7 @@ def label(source: str) -> str:
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", place_boxes)
     app.connect("doctree-read", name_hidden_cells)
+    app.connect("doctree-read", drop_empty_verdicts)
     app.connect("doctree-read", hold_punctuation)
     app.connect("doctree-read", hold_short_code)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
