@@ -2,15 +2,18 @@
 
 A chapter's text has its captions as paragraphs in italics, which Colab shows as well. Here they
 are put into a ``<figure>`` with the cell's output, or with the table that the text holds, and
-numbered, figures and tables apart: "Figure 6.2".
+numbered, figures and tables apart: "Figure 6.2". A figure that a phone shows much smaller than it
+was made has a button below it, with which ``_static/book.js`` opens it at its own size.
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from pathlib import Path
 
 from docutils import nodes
+from sizes import size
 from sphinx.application import Sphinx
 
 DIRECTIVE = re.compile(r"  # noqa: \w+")
@@ -22,6 +25,10 @@ MARKS = re.compile(r'<use [^>]*? style="([^"]*)"/>(?:\s*<use [^>]*? style="\1"/>
 PATH = re.compile(r' d="([MLHVCQZz\d\s.-]+)"')
 COMMAND = re.compile(r"\s*([MLHVCQZz])\s*")
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
+WIDTH = re.compile(r'<svg\b[^>]*?\sviewBox="[-\d.]+ [-\d.]+ ([\d.]+) [\d.]+"[^>]*?\srole="img"')
+POINT = 4 / 3  #: pixels
+WIDE = 480  #: pixels; a phone draws a figure of this width at 70 % of its size
+ENLARGE = '<button type="button" class="enlarge">Enlarge this figure</button>'
 
 
 def number_figures(app: Sphinx, document: nodes.document, page: str) -> None:
@@ -43,6 +50,28 @@ def number_figures(app: Sphinx, document: nodes.document, page: str) -> None:
         number = f"{kind} {chapter}{count[kind]}"
         add_number(caption, number)
         caption.parent["ids"] = caption.parent["ids"] or [nodes.make_id(number.replace(".", "-"))]
+
+
+def offer_enlarged(app: Sphinx, document: nodes.document, page: str) -> None:
+    """A button below each wide figure; only phones show it."""
+    if app.builder.format != "html":
+        return
+    for figure in document.findall(nodes.figure):
+        if own_width(figure, Path(app.srcdir)) >= WIDE:
+            figure.insert(1, nodes.raw("", ENLARGE, format="html"))
+
+
+def own_width(figure: nodes.figure, root: Path) -> float:
+    """In pixels, of a figure's only drawing; 0 if it has none, or several."""
+    drawn = "".join(raw.astext() for raw in figure.findall(nodes.raw))
+    widths = [POINT * float(width) for width in WIDTH.findall(drawn)]
+    pictures = [*figure.findall(nodes.image)]
+    widths += [size(root / picture["uri"])[0] for picture in pictures if is_file(picture)]
+    return widths[0] if len(widths) == 1 else 0
+
+
+def is_file(picture: nodes.image) -> bool:
+    return not picture["uri"].startswith("data:") and "://" not in picture["uri"]
 
 
 def add_number(caption: nodes.Element, number: str) -> None:
@@ -155,6 +184,7 @@ def rewrite(found: Iterable[nodes.TextElement], change: Callable[[str], str]) ->
 
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", number_figures)
+    app.connect("doctree-resolved", offer_enlarged)
     app.connect("doctree-resolved", hide_directives)
     app.connect("doctree-resolved", shrink_figures)
     app.connect("doctree-resolved", hold_short_heads)

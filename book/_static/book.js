@@ -6,6 +6,10 @@ if (document.documentElement.dataset.theme === "auto")
   document.documentElement.dataset.theme =
     matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 
+const PHONE = matchMedia("(max-width: 576px)");
+
+const element = (tag, properties) => Object.assign(document.createElement(tag), properties);
+
 // Formulas: first what stands in the window, then the others, a few at a time and only while
 // nothing else is to be done. A chapter has hundreds, and a page shall answer before the last is set.
 const AT_ONCE = 12;
@@ -15,14 +19,27 @@ const frame = () => new Promise(requestAnimationFrame);
 const pause = () => new Promise((done) => ("requestIdleCallback" in window
   ? requestIdleCallback(done, { timeout: 500 }) : setTimeout(done)));
 
+/** The formulas that will be in the window when the page opens at a section. */
+function atAddress(formulas) {
+  const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!section) return [];
+  const start = section.getBoundingClientRect().top;
+  return formulas.filter((formula) => {
+    const away = formula.getBoundingClientRect().top - start;
+    return away > -100 && away < 1.3 * innerHeight;
+  });
+}
+
 async function typeset() {
   await window.MathJax?.startup?.promise;
   if (!window.MathJax?.typesetPromise) return performance.mark(IN_SIGHT);  // a page without any
   const waiting = new Set(document.querySelectorAll(".math"));
-  const take = (formulas) => {
+  const take = async (formulas) => {
     formulas.forEach((formula) => waiting.delete(formula));
-    return MathJax.typesetPromise(formulas);
+    await MathJax.typesetPromise(formulas);
+    if (PHONE.matches) shrink(formulas);
   };
+  await take(atAddress([...waiting]));  // before the browser goes there, so that nothing moves then
   const near = new Set();  // in the window, or half a window away from it
   const observer = new IntersectionObserver((changes) => changes.forEach((change) =>
     near[change.isIntersecting ? "add" : "delete"](change.target)), { rootMargin: "50% 0px" });
@@ -41,8 +58,22 @@ async function typeset() {
   await MathJax.typesetPromise();  // what stands elsewhere: formulas in the outputs of cells
 }
 
+// On a phone, a formula that is a little too wide is set smaller; one that is far too wide scrolls.
+const SMALLEST = 0.8;  // of its size, so that no letter is below 11 px
+
+function shrink(formulas) {
+  const wide = formulas.map((formula) => [formula, ...formula.querySelectorAll("mjx-container")]
+    .map((part) => part.clientWidth / part.scrollWidth).filter((share) => share < 1 && share > 0));
+  formulas.forEach((formula, at) => {
+    const share = Math.min(1, ...wide[at]) - 0.01;
+    if (!wide[at].length || share < SMALLEST) return;
+    formula.style.fontSize = `${share * parseFloat(getComputedStyle(formula).fontSize)}px`;
+  });
+}
+
 // What scrolls sideways is reached with the keyboard, and nothing else becomes a stop on the way.
-// While there is more at the right, its edge fades (book.css).
+// While there is more at the right, its edge fades (book.css). On a phone, words above it say so as well
+// until it is scrolled; they take no room.
 const SCROLLING = `.bd-article :is(pre, .highlight, .output, .math, mjx-container[display], table,
   .pst-scrollable-table-container, .cell_output div[style*="overflow-x"])`;
 
@@ -60,59 +91,28 @@ function reachScrolling() {
     places.forEach(fade);
   };
   reach(all);
+  if (PHONE.matches) all.filter((place) => place.hasAttribute("data-more")).forEach(sayMore);
   const sizes = new ResizeObserver((changes) => reach(changes.map((change) => change.target)));
   all.forEach((place) => sizes.observe(place));
   all.forEach((place) => place.addEventListener("scroll", () => fade(place), { passive: true }));
   document.fonts.addEventListener("loadingdone", () => reach(all));
 }
 
-// On a phone, a line of code that is too long goes on in the next row, further to the right. It breaks
-// between words and, in a word that is longer than a row, after a bracket, a comma, a dot or "=".
-const ROW = 36;  // characters, with some room to the left
-
-function wrapCode() {
-  if (!matchMedia("(max-width: 576px)").matches) return;
-  for (const code of document.querySelectorAll('.bd-article :is(.cell_input, [class*="highlight-"]) .highlight pre')) {
-    const lines = linesOf(code);
-    for (const line of lines) {
-      line.style.setProperty("--indent", line.textContent.match(/^ */)[0].length);
-      if (line.textContent.split(/\s+/).some((word) => word.length > ROW)) allowBreaks(line);
-    }
-    code.replaceChildren(...lines);
-    code.classList.add("wrapped");
-  }
-}
-
-/** The marked words of code, line by line; a text of several lines is marked in each of them. */
-function linesOf(code) {
-  const line = () => Object.assign(document.createElement("span"), { className: "line" });
-  const lines = [line()];
-  for (const node of code.childNodes) {
-    node.textContent.split(/(?<=\n)/).forEach((part) => {
-      if (lines.at(-1).textContent.endsWith("\n")) lines.push(line());
-      const copy = node.nodeType === 1 && part === node.textContent ? node.cloneNode(true) : node.cloneNode(false);
-      if (!copy.hasChildNodes()) copy.textContent = part;
-      lines.at(-1).append(copy);
-    });
-  }
-  return lines;
-}
-
-function allowBreaks(line) {
-  const texts = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
-  const all = [];
-  while (texts.nextNode()) all.push(texts.currentNode);
-  for (const text of all) {
-    const parts = text.data.split(/(?<=[([{,=.])(?=\S)/);
-    text.replaceWith(...parts.flatMap((part, at) => (at ? [document.createElement("wbr"), part] : [part])));
-  }
+function sayMore(place) {
+  const words = element("span", { className: "more", textContent: "scroll →", ariaHidden: "true" });
+  let outermost = place;  // what clips, would clip the words as well
+  for (let above = place; !above.matches(".bd-article"); above = above.parentElement)
+    if (getComputedStyle(above).overflowX !== "visible") outermost = above;
+  if (outermost.previousElementSibling?.matches(".more")) return;
+  outermost.before(words);
+  place.addEventListener("scroll", () => words.remove(), { once: true, passive: true });
 }
 
 // On a phone, the column with a table's result stands beside the names of its rows.
 const RESULT = /^(test|validation )?\s*(mae|error|ours|accuracy|f1|ours, mae)$/i;
 
 function resultFirst() {
-  if (!matchMedia("(max-width: 576px)").matches) return;
+  if (!PHONE.matches) return;
   for (const table of document.querySelectorAll(".bd-article table:has(thead)")) {
     const heads = [...table.tHead.rows].at(-1).cells;
     const column = [...heads].findIndex((head) => RESULT.test(head.textContent.trim()));
@@ -121,20 +121,13 @@ function resultFirst() {
   }
 }
 
-// On a phone, a figure that is drawn much smaller than it was made opens at its own size. Its viewBox
-// is in points, of which a pixel is three quarters.
-const SHRUNK = 0.7;
-
+// The button below a figure (figures.py) opens it at its own size; a drawing's viewBox is in points, of
+// which a pixel is three quarters.
 function enlargeFigures() {
-  if (!matchMedia("(max-width: 576px)").matches) return;
-  for (const figure of document.querySelectorAll(".bd-article figure:has(.cell_output svg[role=img])")) {
-    const drawing = figure.querySelector("svg[role=img]");
-    const own = drawing.viewBox.baseVal.width * 4 / 3;
-    if (drawing.clientWidth > SHRUNK * own) continue;
-    const button = Object.assign(document.createElement("button"),
-      { type: "button", className: "enlarge", textContent: "Enlarge this figure" });
-    button.addEventListener("click", () => show(drawing, own));
-    figure.querySelector(".cell_output").after(button);
+  for (const button of document.querySelectorAll(".bd-article .enlarge")) {
+    const drawing = button.parentElement.querySelector(":is(img, svg[role=img])");
+    const width = drawing.viewBox ? drawing.viewBox.baseVal.width * 4 / 3 : Number(drawing.getAttribute("width"));
+    button.addEventListener("click", () => show(drawing, width));
   }
 }
 
@@ -171,6 +164,51 @@ function followReader() {
     if (entry.top < seen.top || entry.bottom > seen.bottom) list.scrollTop += entry.top - (seen.top + seen.bottom) / 2;
   };
   new MutationObserver(follow).observe(list, { subtree: true, attributeFilter: ["class"] });
+}
+
+// On a phone, the theme's bar of buttons goes away with the top of the page. Further down there is a lower
+// one, with the section that is read; its title opens the page's contents.
+function showWhere() {
+  const theirs = document.querySelector(".bd-header-article");
+  const contents = theirs?.querySelector(".secondary-toggle");
+  const titles = new Map([...document.querySelectorAll(".bd-sidebar-secondary .nav-link[href^='#']")]
+    .map((link) => [link.hash.slice(1), link.textContent.trim()]));
+  const sections = [...document.querySelectorAll(".bd-article section[id]")].filter(({ id }) => titles.has(id));
+  if (!contents || !sections.length) return;
+  const bar = element("nav", { className: "where d-print-none", ariaLabel: "Where you are", hidden: true });
+  const button = (name, label, toggle) => {
+    const made = element("button", { type: "button", className: name, ariaLabel: label });
+    made.addEventListener("click", () => theirs.querySelector(toggle).click());
+    return made;
+  };
+  const title = button("section", "", ".secondary-toggle");
+  const pages = button("pages", "Pages of the book", ".primary-toggle");
+  const search = button("find", "Search", ".search-button");
+  pages.innerHTML = '<span class="fa-solid fa-bars"></span>';
+  search.innerHTML = '<span class="fa-solid fa-magnifying-glass"></span>';
+  title.removeAttribute("aria-label");
+  title.append(element("span", {}), element("span", { className: "fa-solid fa-list", ariaHidden: "true" }));
+  bar.append(pages, title, search);
+  theirs.after(bar);
+  document.documentElement.classList.add("has-where");
+  const update = () => {
+    const read = sections.filter((section) => section.getBoundingClientRect().top < 72).at(-1);
+    bar.hidden = !read || theirs.getBoundingClientRect().bottom > 0;
+    const words = read ? titles.get(read.id) : "";
+    if (title.firstChild.textContent !== words) title.firstChild.textContent = words;
+  };
+  let asked = false;
+  const ask = () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      update();
+    });
+  };
+  addEventListener("scroll", ask, { passive: true });
+  addEventListener("resize", ask);
+  update();
 }
 
 // A field that leaves of the page's tables, or of its terms, only those with all of its words.
@@ -292,7 +330,8 @@ function embedExplainer() {
 
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", async () => {
-  wrapCode();
+  showWhere();
+  enlargeFigures();
   nameArrows();
   followReader();
   addFilter();
@@ -304,7 +343,6 @@ window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", as
     await typeset();
   } finally {  // an error is the console's; who waits for the page does not wait for ever
     reachScrolling();
-    enlargeFigures();
     done();
   }
 }));

@@ -1,0 +1,72 @@
+"""Long lines of code, marked so that a phone can go on below and further to the right.
+
+A line breaks between words and, in a word that is longer than a phone's row, after a bracket, a
+comma, a dot or "=". On wider windows nothing changes.
+"""
+
+import re
+from html import unescape
+from pathlib import Path
+
+LONG = 38  #: characters in the row of a narrow phone
+WORD = 34  #: of a word; it stands further to the right
+
+CODE = re.compile(r'(<div class="highlight"><pre>)(.*?)(</pre>)', re.DOTALL)
+PART = re.compile(r"(<span[^>]*>)([^<]*)(</span>)|([^<]+)|(<[^>]*>)")
+BREAK = re.compile(r"(?<=[(\[{,=.])(?=[^\s<])")
+TAG = re.compile(r"<[^>]*>")
+MARKED = '<span class="line"'
+
+
+def with_long_lines(page: str) -> str:
+    return CODE.sub(lambda found: found[1] + broken(found[2]) + found[3], page)
+
+
+def broken(code: str) -> str:
+    """Code in marks, its long lines each in a mark of its own."""
+    if MARKED in code:  # a page that was not written again
+        return code
+    *lines, last = lines_of(code)
+    return "".join(marked(f"{line}\n") for line in lines) + marked(last)
+
+
+def lines_of(code: str) -> list[str]:
+    """The lines; a mark over several lines, such as a docstring's, is repeated in each."""
+    lines = [""]
+    for opening, inside, closing, plain, other in PART.findall(code):
+        lines[-1] += other
+        for number, part in enumerate((inside or plain).split("\n")):
+            if number:
+                lines.append("")
+            if part:
+                lines[-1] += opening + part + closing
+    return lines
+
+
+def marked(line: str) -> str:
+    text = unescape(TAG.sub("", line)).rstrip("\n")
+    if len(text) <= LONG:
+        return line
+    indent = len(text) - len(text.lstrip())
+    if max(map(len, text.split())) > WORD:
+        line = PART.sub(breakable, line)
+    return f'{MARKED} style="--indent:{indent}">{line}</span>'
+
+
+def breakable(part: re.Match) -> str:
+    opening, inside, closing, plain, other = (group or "" for group in part.groups())
+    return opening + BREAK.sub("<wbr>", inside or plain) + closing + other
+
+
+def mark_pages(app, error) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        if (changed := with_long_lines(page)) != page:
+            path.write_text(changed, encoding="utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", mark_pages, priority=910)  # after slim.py took marks away
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,85 @@
+"""On a phone: where the reader is, formulas and figures that are too wide, and text that stays."""
+
+import pytest
+
+from tools.chromium import PHONE
+
+CHAPTER = "notebooks/06_graphormer.html"
+SHIFTS = """
+  window.shifted = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach((one) => { shifted += one.value; }))
+    .observe({ type: "layout-shift", buffered: true });
+"""
+
+# Formulas whose end cannot be scrolled to, and those that scroll without a fade or the keyboard.
+CUT = """() => [...document.querySelectorAll("div.math")].flatMap((formula) => {
+  const inner = formula.querySelector("mjx-container");
+  const end = Math.max(inner.scrollWidth, inner.getBoundingClientRect().width);
+  const scrolling = [formula, inner].find((part) => part.scrollWidth > part.clientWidth + 4);
+  const reached = end <= Math.max(formula.scrollWidth, inner.scrollWidth) + 1 &&
+    (!scrolling || (scrolling.tabIndex === 0 && scrolling.hasAttribute("data-more")));
+  const seen = end <= formula.clientWidth + 4 || scrolling;
+  return reached && seen ? [] : [formula.textContent.trim().slice(0, 50)];
+})"""
+
+
+@pytest.fixture
+def phone(page):
+    page.set_viewport_size(PHONE)
+    return page
+
+
+@pytest.mark.parametrize("light", [False, True])
+def test_further_down_a_low_bar_names_the_section_and_opens_the_contents(phone, book, light):
+    phone.emulate_media(color_scheme="light" if light else "dark")
+    phone.route("**/mathjax/**", lambda route: route.abort())
+    phone.goto(f"{book}/{CHAPTER}", wait_until="domcontentloaded")
+    bar = phone.locator("nav.where")
+    assert bar.is_hidden()
+    assert phone.locator(".bd-header-article").is_visible()
+    phone.locator("#edges-along-the-shortest-path").evaluate("part => part.scrollIntoView()")
+    bar.wait_for()
+    assert bar.bounding_box()["height"] <= 40
+    heading = phone.locator("#edges-along-the-shortest-path > h2")
+    assert heading.bounding_box()["y"] > 40  # not below the bar
+    title = bar.locator(".section")
+    assert title.inner_text().strip() == "6.4 Edges along the shortest path"
+    title.press("Enter")
+    contents = phone.locator("dialog#pst-secondary-sidebar-modal")
+    contents.wait_for()
+    contents.locator("a", has_text="6.8 Where a bias is blind").click()
+    phone.wait_for_function(
+        "() => document.querySelector('nav.where .section').innerText.startsWith('6.8')"
+    )
+
+
+def test_no_end_of_a_formula_is_out_of_reach(phone, book):
+    phone.goto(f"{book}/{CHAPTER}")
+    phone.evaluate("window.bookReady")
+    assert phone.evaluate(CUT) == []
+    words = phone.locator(".more").first
+    assert words.inner_text() == "scroll →"
+
+
+def test_a_figure_of_the_results_opens_at_its_own_size(phone, book):
+    phone.goto(f"{book}/book/results/index.html")
+    figure = phone.locator("figure:has(img)").first
+    shown = figure.locator("img").bounding_box()["width"]
+    figure.get_by_role("button", name="Enlarge").click()
+    assert phone.locator("dialog.enlarged img").bounding_box()["width"] > 1.4 * shown
+
+
+def test_text_stays_where_it_is_when_a_page_opens_at_a_section(phone, book):
+    phone.add_init_script(SHIFTS)
+    phone.goto(f"{book}/book/results/index.html#cycles")
+    phone.evaluate("window.bookReady")
+    assert phone.evaluate("shifted") < 0.05
+
+
+def test_without_scripts_the_bar_of_the_theme_stays(browser, book):
+    context = browser.new_context(viewport=PHONE, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{book}/book/how_to_read.html#budgets")
+    assert page.locator("nav.where").count() == 0
+    assert page.locator(".bd-header-article").bounding_box()["y"] == 0
+    context.close()
