@@ -5,9 +5,9 @@
 FOLDER holds the checkpoint of csa-rings/zinc, seed 0, after epoch 116, on one CPU thread. Epochs
 117 and 118 are trained again, with the same random numbers. From some steps of epoch 118 the run
 then goes on several times through the same batches, with other draws of the ablated pairs, with a
-lower learning rate, without ablation, without one of the steps, or with bounded logits; the rate is
-that of the step where it begins. The gradients of these steps are compared with those of the readable form in
-float64.
+lower learning rate, without ablation, without one of the steps, or with bounded logits; the rate
+is that of the step where it begins. The gradients of these steps are compared with those of the
+readable form in float64.
 """
 
 from __future__ import annotations

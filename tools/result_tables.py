@@ -208,6 +208,9 @@ def divergence() -> str:
             start += f", other draws and {trial['factor of the rate']:g} × the learning rate"
         elif "edge ablation" in trial:
             start += ", without ablation"
+        elif "clip" in trial:
+            start += ", other draws" if "draw" in trial else ", the run's draws"
+            start += f" and logits bounded by {trial['clip']:g}"
         else:
             start += ", other draws of the ablated pairs"
         rows.setdefault(start, []).append(trial["loss"])
