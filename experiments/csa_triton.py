@@ -63,7 +63,6 @@ class CGTOnGPU(CGT):
             and config.share_edges
             and config.edge_values
             and config.score == "dot"
-            and math.isinf(config.clip)
             and config.num_edge_features == 0
             and config.dropout == config.node_ablation == config.channel_ablation == 0
             and next_power_of_2(config.d_model) == config.d_model
@@ -72,8 +71,8 @@ class CGTOnGPU(CGT):
         if not is_computed:
             raise ValueError(
                 f"{config} was given; expected chromatic attention with shared maps and values of "
-                "pairs, score='dot' without a clip, categories of edges, no dropout but that of "
-                "pairs, and powers of two as d_model and num_heads."
+                "pairs, score='dot', categories of edges, no dropout but that of pairs, and powers "
+                "of two as d_model and num_heads."
             )
 
     def encode(
@@ -88,12 +87,14 @@ class CGTOnGPU(CGT):
         layers = [cast(CSALayer, layer) for layer in self.layers]
         drop = self.ablation(mask)  # [layers, B, N, N]
         terms = self.terms(batch)  # [B, N, N, 2, d]
-        factor = factor_of(terms.detach(), sizes)  # [B, N, N, d]
+        clip = self.config.clip
+        # With a clip the kernels compute each exponential, and read no factor.
+        factor = factor_of(terms.detach(), sizes) if math.isinf(clip) else None  # [B, N, N, d]
         h = self.node_encoding(batch)  # [B, N, d]
         qkv = projected(layers[0].attention, h)  # [B, N, 3 d]
         for number, layer in enumerate(layers):
             z, terms = Attend.apply(
-                qkv, terms, factor, drop[number], sizes, layer.attention.num_heads
+                qkv, terms, factor, drop[number], sizes, layer.attention.num_heads, clip
             )
             following = layers[number + 1].attention if number + 1 < len(layers) else None
             h, qkv = between(layer, following, h, z, mask)
@@ -181,7 +182,7 @@ class Attend(torch.autograd.Function):
     Shapes:
         qkv: ``[B, N, 3 d]``
         terms: logits and values, ``[B, N, N, 2, d]``
-        factor: ``[B, N, N, d]``
+        factor: ``[B, N, N, d]``, or None with a clip
         drop: ``[B, N, N]``
         sizes: ``[B]``, the nodes of each graph
         z: ``[B, N, d]``, zeros at padding
@@ -192,17 +193,20 @@ class Attend(torch.autograd.Function):
         ctx: Any,
         qkv: Tensor,
         terms: Tensor,
-        factor: Tensor,
+        factor: Tensor | None,
         drop: Tensor,
         sizes: Tensor,
         num_heads: int,
+        clip: float,
     ) -> tuple[Tensor, Tensor]:
         qkv = qkv.contiguous()
-        B, N, _, d = factor.shape
+        B, N, _, _, d = terms.shape
         z = qkv.new_empty(B, N, d)
         total = torch.empty_like(z)
         largest = qkv.new_empty(B, N, num_heads)
-        ctx.shape = (N, num_heads, d // num_heads, next_power_of_2(N))
+        # N, and what the kernels are compiled for
+        bound = clip if math.isfinite(clip) else 0.0  # 0 for none
+        ctx.shape = (N, num_heads, d // num_heads, next_power_of_2(N), bound)
         scale = (d // num_heads) ** -0.5
         gather_kernel[(B * N,)](
             qkv, terms, factor, drop, sizes, z, total, largest, scale, LOST, *ctx.shape, num_warps=8
@@ -227,7 +231,7 @@ class Attend(torch.autograd.Function):
         programs = (z.shape[0] * z.shape[1],)
         query_kernel[programs](*saved, grad_terms, grad_qkv, ctx.scale, *ctx.shape, num_warps=8)
         key_kernel[programs](*saved, grad_qkv, ctx.scale, *ctx.shape, num_warps=8)
-        return grad_qkv, grad_terms, None, None, None, None
+        return grad_qkv, grad_terms, None, None, None, None, None
 
 
 @triton.jit
@@ -241,6 +245,24 @@ def num_real(node, sizes, N):
 def channels(H: tl.constexpr, K: tl.constexpr):
     """The number of each channel by head and channel of the head, ``[H, K]``."""
     return tl.arange(0, H)[:, None] * K + tl.arange(0, K)[None, :]
+
+
+@triton.jit
+def products(score, top, terms, factor, pair, c, real, d: tl.constexpr, CLIP: tl.constexpr):
+    """The exponentials of the logits, ``[J, H, K]``, and whether their logits have a gradient.
+
+    Without a clip (0) they lack a factor for each query and channel, which a division removes.
+    """
+    if CLIP == 0.0:
+        product = tl.exp(tl.where(real, (score - top)[:, :, None], float("-inf")))
+        product = product * tl.load(factor + pair * d + c[None], mask=real, other=0.0)
+        has_gradient = real
+    else:
+        logit = score[:, :, None] + tl.load(terms + pair * 2 * d + c[None], mask=real, other=0.0)
+        bounded = tl.minimum(tl.maximum(logit, -CLIP), CLIP)
+        product = tl.where(real, tl.exp(bounded), 0.0)
+        has_gradient = bounded == logit
+    return product, has_gradient
 
 
 @triton.jit
@@ -272,6 +294,7 @@ def gather_kernel(
     H: tl.constexpr,
     K: tl.constexpr,
     J: tl.constexpr,
+    CLIP: tl.constexpr,
 ):
     """One query i and all keys j."""
     d: tl.constexpr = H * K
@@ -292,8 +315,7 @@ def gather_kernel(
     score = tl.where(is_real[:, None], score, float("-inf"))
     top = tl.max(score, axis=0)  # [H]
     top = tl.where(n > 0, top, 0.0)
-    product = tl.exp(score - top[None, :])[:, :, None]  # [J, H, 1]
-    product = product * tl.load(factor + pair * d + c[None], mask=real, other=0.0)
+    product, _ = products(score, top[None, :], terms, factor, pair, c, real, d, CLIP)
     sums = tl.sum(product, axis=0)  # [H, K]
     sums = tl.where(n > 0, sums, 1.0)
 
@@ -325,6 +347,7 @@ def query_kernel(
     H: tl.constexpr,
     K: tl.constexpr,
     J: tl.constexpr,
+    CLIP: tl.constexpr,
 ):
     """Adds the gradients of the pairs of one query i, and writes the query's."""
     d: tl.constexpr = H * K
@@ -342,9 +365,10 @@ def query_kernel(
     q = tl.load(qkv + row * 3 * d + c)  # [H, K]
     k = tl.load(qkv + key + d, mask=real, other=0.0)  # [J, H, K]
     top = tl.load(largest + row * H + h)  # [H]
-    score = tl.sum(q[None] * k, axis=2) * scale - top[None, :]  # [J, H]
-    product = tl.exp(tl.where(is_real[:, None], score, float("-inf")))[:, :, None]
-    product = product * tl.load(factor + pair * d + c[None], mask=real, other=0.0)  # [J, H, K]
+    score = tl.sum(q[None] * k, axis=2) * scale  # [J, H]
+    product, has_gradient = products(
+        score, top[None, :], terms, factor, pair, c, real, d, CLIP
+    )  # [J, H, K]
     scaled = tl.load(grad_z + row * d + c) / tl.load(total + row * d + c)  # [H, K]
     weighted = product * scaled[None]
     kept = tl.load(drop + row * N + j, mask=is_real, other=0.0)
@@ -352,7 +376,7 @@ def query_kernel(
     v = tl.load(qkv + key + 2 * d, mask=real, other=0.0)
     v += tl.load(terms + pair * 2 * d + d + c[None], mask=real, other=0.0)
     gathered = tl.load(z + row * d + c)  # [H, K]
-    of_logit = of_value * v - weighted * gathered[None]
+    of_logit = tl.where(has_gradient, of_value * v - weighted * gathered[None], 0.0)
 
     place = grad_terms + pair * 2 * d + c[None]
     tl.store(place, tl.load(place, mask=real, other=0.0) + of_logit, mask=real)
@@ -379,6 +403,7 @@ def key_kernel(
     H: tl.constexpr,
     K: tl.constexpr,
     J: tl.constexpr,
+    CLIP: tl.constexpr,
 ):
     """Writes the gradients of one key j and of its value, from all queries i."""
     d: tl.constexpr = H * K
@@ -397,16 +422,16 @@ def key_kernel(
     q = tl.load(qkv + row[:, None, None] * 3 * d + c[None], mask=real, other=0.0)  # [J, H, K]
     k = tl.load(qkv + column * 3 * d + d + c)  # [H, K]
     top = tl.load(largest + row[:, None] * H + h[None], mask=is_real[:, None], other=0.0)
-    score = tl.sum(q * k[None], axis=2) * scale - top  # [J, H]
-    product = tl.exp(tl.where(is_real[:, None], score, float("-inf")))[:, :, None]
-    product = product * tl.load(factor + pair * d + c[None], mask=real, other=0.0)  # [J, H, K]
+    score = tl.sum(q * k[None], axis=2) * scale  # [J, H]
+    product, has_gradient = products(score, top, terms, factor, pair, c, real, d, CLIP)  # [J, H, K]
     sums = tl.load(total + node, mask=real, other=1.0)
     weighted = product * tl.load(grad_z + node, mask=real, other=0.0) / sums
     kept = tl.load(drop + row * N + column % N, mask=is_real, other=0.0)
     of_value = weighted * kept[:, None, None]
     v = tl.load(qkv + column * 3 * d + 2 * d + c)  # [H, K]
     v = v[None] + tl.load(terms + pair * 2 * d + d + c[None], mask=real, other=0.0)
-    of_logit = of_value * v - weighted * tl.load(z + node, mask=real, other=0.0)
+    gathered = tl.load(z + node, mask=real, other=0.0)
+    of_logit = tl.where(has_gradient, of_value * v - weighted * gathered, 0.0)
     of_score = tl.sum(of_logit, axis=2) * scale  # [J, H]
     place = grad_qkv + column * 3 * d + d + c
     tl.store(place, tl.sum(of_score[:, :, None] * q, axis=0))

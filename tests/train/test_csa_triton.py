@@ -3,6 +3,7 @@
 TRITON_INTERPRET=1 pytest tests/train/test_csa_triton.py; Triton is installed with PyTorch for CUDA.
 """
 
+import math
 import os
 from dataclasses import replace
 
@@ -27,15 +28,17 @@ def two_layers(name: str) -> Recipe:
     return recipe.at(batch_size=4)
 
 
+@pytest.mark.parametrize("clip", [math.inf, 0.1], ids=["no clip", "clip"])
 @pytest.mark.parametrize("name", ["csa/zinc", "csa-rings/zinc"])
-def test_the_gradient_equals_that_of_the_readable_form(name, molecules):
+def test_the_gradient_equals_that_of_the_readable_form(name, clip, molecules):
     from experiments.csa_triton import CGTOnGPU, with_features
 
     recipe = two_layers(name)
     data = encode(molecules.first(4), *recipe.transforms)
     batch = collate(data.train, num_nodes=1 + max(graph.num_nodes for graph in data.train))
     torch.manual_seed(0)
-    model = CGTOnGPU(recipe.build_model().config)
+    config = replace(recipe.build_model().config, form="direct", clip=clip)
+    model = CGTOnGPU(config)
     check_triton(model, recipe.task, batch)  # raises if it does not
     model.zero_grad()
     fast = with_features(model, batch)
