@@ -43,6 +43,10 @@ class AddShortestPaths(Encoding):
         longest = self.max_distance or pairs.distance.shape[-1]
         return {"distance": pairs.distance.clamp(max=longest)}
 
+    def is_lowered_to(self, length: int) -> bool:
+        """Whether a distance of so many edges may stand for a longer one."""
+        return self.max_distance is not None and self.max_distance <= length
+
 
 @dataclass(eq=False)
 class AddPathEdges(Encoding):
@@ -57,6 +61,15 @@ class AddPathEdges(Encoding):
 
     reads_edge_attr = on_device = True
     max_length: int
+
+    def check_beside(self, others: Sequence[Encoding]) -> None:
+        """Raises a ValueError if distances are lowered so far that a model misreads a path."""
+        for other in others:
+            if isinstance(other, AddShortestPaths) and other.is_lowered_to(self.max_length):
+                raise ValueError(
+                    f"{other!r} was given with {self!r}; expected distances that are exact up to "
+                    f"{self.max_length + 1}, or AddShortestPaths()."
+                )
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         edge_attr = pairs.edge_attr
@@ -79,6 +92,15 @@ class AddPathTree(Encoding):
     """
 
     reads_edge_attr = on_device = True
+
+    def check_beside(self, others: Sequence[Encoding]) -> None:
+        """Raises a ValueError if distances are lowered: a model reads the paths up to them."""
+        for other in others:
+            if isinstance(other, AddShortestPaths) and other.max_distance is not None:
+                raise ValueError(
+                    f"{other!r} was given with {self!r}; expected exact distances, "
+                    "AddShortestPaths()."
+                )
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         before = path_tree(pairs.adjacency, pairs.edge_attr, pairs.distance)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import groupby
@@ -55,6 +55,7 @@ def encode(
     for transform in transforms:
         if not isinstance(transform, BaseTransform):
             raise ValueError(f"expected transforms after the graphs, got {transform!r}.")
+    _check_together(transforms)
     for are_encodings, following in groupby(transforms, lambda each: isinstance(each, Encoding)):
         if are_encodings and graphs:
             graphs = _encoded(graphs, list(following))
@@ -62,6 +63,13 @@ def encode(
             for transform in following:
                 graphs = [transform(graph) for graph in graphs]
     return graphs
+
+
+def _check_together(transforms: Sequence[BaseTransform]) -> None:
+    """Raises a ValueError if an encoding does not go with another one of the transforms."""
+    encodings = [transform for transform in transforms if isinstance(transform, Encoding)]
+    for encoding in encodings:
+        encoding.check_beside(encodings)
 
 
 def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
@@ -145,6 +153,7 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
     Raises:
         ValueError: A transform is not computed for batches, or reads what the batch does not hold.
     """
+    _check_together(transforms)
     pairs = Pairs(batch.adjacency, batch.edge_attr)
     encodings = dict(batch.encodings)
     for transform in transforms:
@@ -236,6 +245,9 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
     def reads(self) -> str | None:
         """The name of the edge attribute that it is computed from, or None."""
         return "edge_attr" if self.reads_edge_attr else None
+
+    def check_beside(self, others: Sequence[Encoding]) -> None:
+        """Raises a ValueError if this encoding does not go with others of the same graphs."""
 
     @abstractmethod
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:

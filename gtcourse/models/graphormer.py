@@ -31,7 +31,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.encodings.paths import has_lowered_distances
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.models.attention import (
     AttentionProjections,
@@ -230,58 +229,38 @@ class EdgeEncoding(nn.Module):
         ``AddPathEdges(P)``, or else "path_tree", which holds the same paths in N² numbers.
 
         Raises:
-            ValueError: An encoding is missing, or, on the CPU, the encodings of a graph end before
-                place P of a path that is longer.
+            ValueError: An encoding is missing, or, on the CPU, "path_edges" holds fewer than P
+                edges of a path that is longer.
         """
         if "path_edges" not in batch.encodings and "path_tree" in batch.encodings:
-            stored_length = None
             c = self.mean_along_trees(batch)
         else:
-            stored_length = batch.encoding("path_edges").shape[-2]
             c = self.mean_over_paths(batch)
-        is_cut = self.is_cut(batch, stored_length)  # [B]
-        if can_raise(batch.mask):
-            self.check_paths(batch, is_cut, stored_length)
-        else:  # nothing can be raised here: the prediction becomes NaN
-            c = c.masked_fill(is_cut[:, None, None, None], torch.nan)
+            stored_length = batch.encoding("path_edges").shape[-2]
+            if stored_length < self.max_length:
+                c = self.check_stored(c, batch, stored_length)
         if self.reduce == "sum":
             length = batch.encoding("distance").clamp(0, self.max_length)
             c = c * length[..., None]
         return c.permute(0, 3, 1, 2)
 
-    def is_cut(self, batch: GraphBatch, stored_length: int | None) -> Tensor:
-        """True for a graph with a path whose first P edges are not all in its encodings, ``[B]``.
+    def check_stored(self, c: Tensor, batch: GraphBatch, stored_length: int) -> Tensor:
+        """c, ``[B, N, N, H]``, if the encodings hold all edges that are read.
 
-        Two things cut a path: ``AddPathEdges`` with fewer than P places, and ``AddShortestPaths``
-        with a ``max_distance`` below P.
-
-        Args:
-            batch: The graphs.
-            stored_length: Places of "path_edges"; None if the paths are in "path_tree".
+        Otherwise it raises a ValueError, or c is NaN for that graph where nothing can be raised.
         """
-        distance = batch.encoding("distance")  # [B, N, N]
-        largest = distance.amax(dim=(1, 2))  # [B]
-        is_cut = has_lowered_distances(distance, batch.adjacency) & (largest < self.max_length)
-        if stored_length is not None and stored_length < self.max_length:
-            is_cut = is_cut | (largest > stored_length)
-        return is_cut
-
-    def check_paths(self, batch: GraphBatch, is_cut: Tensor, stored_length: int | None) -> None:
-        """Raises a ValueError about the first graph whose paths are cut, if there is one."""
+        distance = batch.encoding("distance").masked_fill(~batch.pair_mask, UNREACHABLE)
+        longest = distance.amax(dim=(1, 2))  # [B]
+        is_cut = longest > stored_length  # [B]
+        if not can_raise(batch.mask):
+            return c.masked_fill(is_cut[:, None, None, None], torch.nan)
         if not is_cut.any():
-            return
+            return c
         number = int(is_cut.nonzero()[0])
-        largest = int(batch.encoding("distance")[number].max())
-        if stored_length is not None and stored_length < min(largest, self.max_length):
-            raise ValueError(
-                f"graph {number} of the batch has a path of {largest} edges, of which path_edges "
-                f"holds the first {stored_length}; expected the first {self.max_length}, as of "
-                f"AddPathEdges({self.max_length})."
-            )
         raise ValueError(
-            f"graph {number} of the batch has paths that are longer than its largest distance, "
-            f"{largest}; expected distances that are exact up to {self.max_length}, as of "
-            "AddShortestPaths()."
+            f"graph {number} of the batch has a path of {int(longest[number])} edges, of which "
+            f"path_edges holds the first {stored_length}; expected the first {self.max_length}, as "
+            f"of AddPathEdges({self.max_length})."
         )
 
     def mean_over_paths(self, batch: GraphBatch) -> Tensor:

@@ -581,8 +581,11 @@ def small_transformer() -> torch.nn.Module:
 def on_paths(*transforms: BaseTransform) -> Make:
     """Graphormer, which reads three edges of a path, on a chain of two edges and one of four."""
     config = GraphormerConfig(d_model=8, num_heads=2, num_layers=1, max_path_length=3)
-    batch = collate(encode([chain(2), chain(4)], AddDegrees(), *transforms))
-    return call(Graphormer(config), batch)
+
+    def predicted() -> torch.Tensor:
+        return Graphormer(config)(collate(encode([chain(2), chain(4)], AddDegrees(), *transforms)))
+
+    return lambda folder: predicted
 
 
 def distance_loss(transform: AddShortestPaths) -> torch.Tensor:
@@ -755,13 +758,13 @@ BATCHES = [
             (
                 "distances to 2",
                 (AddShortestPaths(2), AddPathEdges(3)),
-                "graph 1 of the batch has paths that are longer than its largest distance, 2; "
-                "expected distances that are exact up to 3, as of AddShortestPaths().",
+                "AddShortestPaths(max_distance=2) was given with AddPathEdges(max_length=3); "
+                "expected distances that are exact up to 4, or AddShortestPaths().",
             ),
             (
                 "distances to 1, trees",
                 (AddShortestPaths(1), AddPathTree()),
-                "graph 0 of the batch has paths that are longer than its largest distance, 1; ",
+                "AddShortestPaths(max_distance=1) was given with AddPathTree(); expected exact ",
             ),
             (
                 "two edges of three",
