@@ -515,6 +515,24 @@ def test_no_arc_of_a_pair_crosses_another_atom(picture):
     assert host.evaluate(crossed) == 0
 
 
+def test_the_arcs_of_a_pair_stay_inside_the_drawing(picture):
+    host = picture("pair")
+    beyond = """host => {
+      const { width, height } = host.querySelector(".drawing svg").getBoundingClientRect();
+      const boxes = [...host.querySelectorAll(".arcs path")].map((arc) => arc.getBBox());
+      return Math.max(...boxes.flatMap((box) =>
+        [-box.x, -box.y, box.x + box.width - width, box.y + box.height - height]));
+    }"""
+    end = host.locator('[data-end="j"]')
+    drawn = 0
+    for _ in range(int(end.get_attribute("aria-valuemax")) + 1):
+        end.press("ArrowRight")
+        arcs = host.locator(".arcs path").count()  # none from an atom to itself
+        drawn += arcs
+        assert arcs == 0 or host.evaluate(beyond) < 1
+    assert drawn > 100
+
+
 def test_the_scalars_of_a_head_are_those_of_the_shipped_graphormer(picture, page):
     """Attention and prediction in the page, with a head's scalars at 0, against PyTorch's."""
     assert pictures.bias()["scalars"] == stored("bias")["scalars"]

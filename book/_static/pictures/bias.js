@@ -153,7 +153,9 @@
     all(".trained-share").forEach((part, d) => part.setAttribute("transform", `translate(0,${(FLOOR - HIGH * was[d]).toFixed(1)})`));
     all(".amount").forEach((text, d) => {
       text.textContent = now[d] >= 0.005 ? number(now[d], 2) : "";
-      text.setAttribute("y", (FLOOR - HIGH * Math.max(now[d], was[d]) - 5).toFixed(1));
+      // Above its own bar, or above the mark of the trained share where the two would touch.
+      const mark = was[d] > now[d] && HIGH * (was[d] - now[d]) < 20 ? was[d] : now[d];
+      text.setAttribute("y", (FLOOR - HIGH * mark - 5).toFixed(1));
     });
     say();
   }

@@ -38,13 +38,14 @@
       <label class="ride"><span class="which"></span><input type="range" min="1" max="${model.weight.length}" value="${model.head + 1}"></label><div class="fall"></div></section>`).join("")}</div>
     <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
-  let svg, layer, drawn;
+  let svg, layer, drawn, extent;
 
   /** The molecule as wide as the page, with the arcs between its atoms and their names. */
   function build() {
     const width = find(".drawing").clientWidth;
     const height = width < 500 ? 190 : 250;
     drawn = gtcourse.molecule.layout(molecule, width, height);
+    extent = [width, height];
     find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, names, width, height);
     svg = find("svg");
     svg.querySelectorAll(".atom").forEach((atom) => atom.remove());
@@ -77,12 +78,28 @@
     return Math.min(...spots.flatMap(([x, y]) => others.map(([u, v]) => Math.hypot(x - u, y - v))));
   }
 
+  /** How far an arc leaves the drawing, with room for CSA's channels on both sides. */
+  function excess(bend) {
+    const spots = Array.from({ length: 21 }, (_, step) => along(bend, step / 20));
+    return Math.max(0, ...spots.flatMap((spot) => spot.map((each, axis) => Math.max(ROOM - each, each - extent[axis] + ROOM))));
+  }
+
   /** A bend for each model, the least bent that leave the other atoms free, from one side to the other. */
   function bends() {
     const [[x, y], [u, v]] = [at(ends.i), at(ends.j)];
-    const gap = Math.max(14, 0.45 * Math.hypot(u - x, v - y));
+    const widest = Math.min(40, Math.max(14, 0.45 * Math.hypot(u - x, v - y)));
+    let found;
+    for (const gap of [widest, (widest + 14) / 2, 14, 8]) {  // closer together where they would leave the drawing
+      found = spread(gap);
+      if (found.every((bend) => excess(bend) === 0)) break;
+    }
+    return found;
+  }
+
+  /** Bends that lie a gap apart at least. */
+  function spread(gap) {
     const wished = Array.from({ length: 49 }, (_, step) => (step - 24) * gap / 6);
-    const free = wished.map((bend) => Math.min(clearance(bend), drawn.radius + ROOM));
+    const free = wished.map((bend) => Math.min(clearance(bend), drawn.radius + ROOM) - 10 * excess(bend));
     const order = wished.map((_, which) => which).sort((a, b) => free[b] - free[a] || Math.abs(wished[a]) - Math.abs(wished[b]));
     const chosen = [];
     for (const which of order) {
