@@ -5,9 +5,9 @@
 FOLDER holds the checkpoint of csa-rings/zinc, seed 0, after epoch 116, on one CPU thread. Epochs
 117 and 118 are trained again, with the same random numbers. From some steps of epoch 118 the run
 then goes on several times through the same batches, with other draws of the ablated pairs, with a
-lower learning rate, without ablation, without one of the steps, or with bounded logits; the rate
-is that of the step where it begins. The gradients of these steps are compared with those of the
-readable form in float64.
+lower learning rate, without ablation, without one of the steps, in the direct form, or in that
+form with bounded logits; the rate is that of the step where it begins. The gradients of these
+steps are compared with those of the readable form in float64.
 """
 
 from __future__ import annotations
@@ -236,6 +236,13 @@ def trials(
     whole = recipe.at(build_model=lambda: CGT(whole_config))
     found = trial(whole, moments[last], rest, draw=0)
     yield {"from step": last, "edge ablation": 0.0, **found}
+    # A clip needs the direct form, which is therefore tried without one as well.
+    literal = with_form(recipe, "direct")
+    found = trial(literal, moments[last], rest)
+    yield {"from step": last, "form": "direct", **found}
+    for draw in range(DRAWS):
+        found = trial(literal, moments[last], rest, draw=draw)
+        yield {"from step": last, "draw": draw, "form": "direct", **found}
     clipped_config = replace(config, form="direct", clip=CLIP)
     clipped = recipe.at(build_model=lambda: CGT(clipped_config))
     for number in BEGIN:
