@@ -39,6 +39,9 @@ FEATURES = "pair_features"
 GRAPHS_AT_ONCE = 500
 """Graphs whose features are computed at a time, which bounds the memory."""
 
+LARGEST_CLIP = 40.0
+"""Of a bound of logits: no largest one is subtracted, and exp(-40) is above :data:`LOST`."""
+
 LOST = torch.finfo(torch.float32).tiny ** 0.5
 """Below such a sum products may have been lost, as in the factorised form."""
 
@@ -63,6 +66,7 @@ class CGTOnGPU(CGT):
             and config.share_edges
             and config.edge_values
             and config.score == "dot"
+            and (math.isinf(config.clip) or config.clip <= LARGEST_CLIP)
             and config.num_edge_features == 0
             and config.dropout == config.node_ablation == config.channel_ablation == 0
             and next_power_of_2(config.d_model) == config.d_model
@@ -71,8 +75,8 @@ class CGTOnGPU(CGT):
         if not is_computed:
             raise ValueError(
                 f"{config} was given; expected chromatic attention with shared maps and values of "
-                "pairs, score='dot', categories of edges, no dropout but that of pairs, and powers "
-                "of two as d_model and num_heads."
+                "pairs, score='dot', categories of edges, no dropout but that of pairs, powers of "
+                f"two as d_model and num_heads, and a clip of at most {LARGEST_CLIP:g}, or none."
             )
 
     def encode(
@@ -259,7 +263,7 @@ def products(score, top, terms, factor, pair, c, real, d: tl.constexpr, CLIP: tl
         has_gradient = real
     else:
         logit = score[:, :, None] + tl.load(terms + pair * 2 * d + c[None], mask=real, other=0.0)
-        bounded = tl.minimum(tl.maximum(logit, -CLIP), CLIP)
+        bounded = tl.clamp(logit, -CLIP, CLIP, propagate_nan=tl.PropagateNan.ALL)
         product = tl.where(real, tl.exp(bounded), 0.0)
         has_gradient = bounded == logit
     return product, has_gradient

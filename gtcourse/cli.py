@@ -697,7 +697,7 @@ def predict(
             raise ValueError(f"{text} is a file; expected --csv {text}, or SMILES.")
     if csv is None:
         _refuse(context, ("smiles",), "without --csv", "--csv as well")
-    if csv is not None:
+    else:
         check_table_exists(csv)
     if out is not None:
         _check_table_to_write(out, csv)
@@ -803,7 +803,9 @@ def _check_table(csv: Path, smiles: str, targets: list[str], task: str, folds: i
     table = read_table(csv, smiles, *targets)
     numbers(table, csv, targets, task)
     if folds is not None and folds > len(table):
-        raise ValueError(f"--folds is {folds}, but {csv} has {len(table)} rows; expected fewer.")
+        raise ValueError(
+            f"--folds is {folds}, but {csv} has {len(table)} rows; expected at most as many."
+        )
 
 
 def _printed_score(paper_result: Mapping[str, Any]) -> str:

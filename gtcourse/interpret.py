@@ -2,7 +2,8 @@
 
 Attention maps show what a model could use; gradients and ablations measure what it does use. They
 work on every Transformer of this package, gradients and ablations where it predicts one number for
-each graph. The model is in evaluation mode meanwhile.
+each graph. Gradients and :func:`leave_one_out` put the model in evaluation mode and restore its
+mode afterwards.
 
 Shapes:
     B: graphs in a batch

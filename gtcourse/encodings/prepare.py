@@ -159,8 +159,10 @@ def prepare(
             allowed; finished parts stay.
     """
     out = Path(out).expanduser().absolute()  # a worker may run in another folder
+    if isinstance(stored, Encoding):
+        raise ValueError(f"stored is {stored!r}; expected a list of encodings of this package.")
+    stored = [*stored]  # a generator is read once
     _check_arguments(source, out, stored)
-    stored = [*stored]
     rows_per_part = whole_number("rows_per_part", rows_per_part, 1)
     plan: dict[str, Any] = {
         "name": source.name,
@@ -184,14 +186,14 @@ def prepare(
 
 
 def _check_arguments(
-    source: Molecules | GraphDataset, out: Path, stored: Iterable[Encoding]
+    source: Molecules | GraphDataset, out: Path, stored: Sequence[Encoding]
 ) -> None:
     """Raises a ValueError for what cannot be prepared, before anything is written."""
     if not isinstance(source, Molecules | GraphDataset):
         raise ValueError(f"source is of type {type(source).__name__}; expected a GraphDataset.")
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file; expected a folder to write to.")
-    if isinstance(stored, Encoding) or not all(isinstance(each, Encoding) for each in stored):
+    if not all(isinstance(each, Encoding) for each in stored):
         # The text of another transform of PyG does not have its arguments, by which a folder is
         # recognised.
         raise ValueError(f"stored is {stored!r}; expected a list of encodings of this package.")

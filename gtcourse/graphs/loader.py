@@ -224,12 +224,13 @@ class DenseLoader:
         assert self._check is not None
         try:
             self._check(*_features_of(batch))
-        except ValueError as error:
+        except ValueError:
             for row, number in enumerate(numbers.tolist()):
                 try:
                     self._check(*_features_of(batch.select(torch.tensor([row]))))
                 except ValueError as fault:
-                    raise ValueError(f"graph {number} of the split: {fault}") from error
+                    raise ValueError(f"graph {number} of the split: {fault}") from None
+            raise
 
     def _order(self, count: int, generator: torch.Generator) -> Tensor:
         return torch.randperm(count, generator=generator) if self.shuffle else torch.arange(count)

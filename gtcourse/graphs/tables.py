@@ -324,7 +324,10 @@ def read_csv(
         max_atoms = whole_number("max_atoms", max_atoms, 1)
     check_bools(largest_fragment=largest_fragment)
     if fold is not None and (not isinstance(fold, tuple | list) or len(fold) != 2):
-        raise ValueError(f"fold is {fold!r}; expected its number, from 0 on, and that of folds.")
+        raise ValueError(
+            f"fold is {fold!r}; expected a pair: the number of the fold, from 0 on, and the number "
+            "of folds."
+        )
     if split_column is not None and fold is not None:
         raise ValueError(
             f"split is the column {split!r}, which has no effect beside fold; expected 'scaffold' "

@@ -125,11 +125,18 @@ class CGTConfig(GraphConfig):
                 f"num_edge_features={self.num_edge_features}; expected chromatic=True, "
                 "score='dot' and no numbers of edges, or form='factorised'."
             )
-        if math.isfinite(self.clip) and self.form not in ("direct", "chunked"):
-            raise ValueError(
-                f"clip is {self.clip} and form is {self.form!r}; expected form 'direct' or "
-                "'chunked', or clip infinite."
-            )
+        check_clip(self.clip, self.form)
+
+
+def check_clip(clip: float, form: str) -> None:
+    """Raises a ValueError for a bound that is not above 0, or that the form does not compute."""
+    if not clip > 0:
+        raise ValueError(f"clip is {clip}; expected a number above 0, or infinity for no bound.")
+    if math.isfinite(clip) and form not in ("direct", "chunked"):
+        raise ValueError(
+            f"clip is {clip} and form is {form!r}; expected form 'direct' or 'chunked', or clip "
+            "infinite."
+        )
 
 
 # Section 3.2: chromatic self-attention
@@ -192,8 +199,7 @@ class ChromaticSelfAttention(AttentionProjections):
     ):
         check_choice("score", score, ("dot", "additive"))
         check_choice("form", form, ("factorised", "direct", "chunked"))
-        if math.isfinite(clip):
-            check_choice("form, with a clip,", form, ("direct", "chunked"))
+        check_clip(clip, form)
         super().__init__(d_model, num_heads, bias=False)
         self.output = nn.Linear(d_model, d_model)
         self.score = score

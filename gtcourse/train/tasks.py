@@ -331,15 +331,16 @@ def with_distances(
         classes = distance.masked_fill((distance < 0) | (distance > hops), MISSING_LABEL)
         total, pairs = _cross_entropy(logits, classes)
         distance_loss = total / (batch.num_graphs if reduction == "sum" else pairs.clamp(min=1))
-        is_lowered = has_lowered_distances(batch.encoding("distance"), batch.adjacency)  # [B]
-        largest = batch.encoding("distance").amax(dim=(1, 2))  # [B]
-        has_wrong_class = (is_lowered & (largest <= hops)).any()
-        if not can_raise(distance):  # the loss is NaN, at which fit stops
-            distance_loss = distance_loss.masked_fill(has_wrong_class, torch.nan)
-        elif has_wrong_class:
+        stored = batch.encoding("distance")  # [B, N, N]
+        largest = stored.amax(dim=(1, 2))  # [B]
+        has_wrong_class = has_lowered_distances(stored, batch.adjacency) & (largest <= hops)  # [B]
+        if not can_raise(stored):  # the loss is NaN, at which fit stops
+            distance_loss = distance_loss.masked_fill(has_wrong_class.any(), torch.nan)
+        elif has_wrong_class.any():
             raise ValueError(
-                f"distances are lowered to {int(largest.max())} or less, and distances up to "
-                f"{hops} are predicted; expected exact ones, as of AddShortestPaths()."
+                f"distances are lowered to {int(largest[has_wrong_class].max())} or less, and "
+                f"distances up to {hops} are predicted; expected exact ones, as of "
+                "AddShortestPaths()."
             )
         return task.loss(prediction, batch) + weight * distance_loss
 

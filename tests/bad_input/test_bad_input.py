@@ -1644,7 +1644,7 @@ OWN = [
             ({"max_atoms": "30"}, "max_atoms is '30'; expected a whole number, 1 or more."),
             ({"seed": -1}, "seed is -1; expected a whole number, 0 or more."),
             ({"seed": "a"}, "seed is 'a'; expected a whole number, 0 or more."),
-            ({"fold": 3}, "fold is 3; expected its number, from 0 on, and that of folds."),
+            ({"fold": 3}, "fold is 3; expected a pair: the number of the fold, from 0 on, "),
             ({"fold": (0.0, 3)}, "fold is 0.0; expected a whole number, 0 or more."),
             ({"fold": (0, 2)}, "folds is 2; expected a whole number, 3 or more."),
             ({"largest_fragment": "no"}, "largest_fragment is 'no'; expected True or False."),

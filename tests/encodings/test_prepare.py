@@ -81,6 +81,12 @@ def test_batches_of_a_folder_equal_collate(tmp_path, target, stored):
         assert_same(batch, expected)
 
 
+def test_encodings_of_a_generator_are_stored(tmp_path):
+    generator = (encoding for encoding in RINGS)
+    folder = prepare(numbered(2), tmp_path, stored=generator, progress=False)
+    assert "ring" in folder.train[0]
+
+
 def test_splits_keep_their_graphs_and_a_cut_keeps_the_first(tmp_path):
     data = numbered(12, [0, 1, 2] * 4)
     folder = prepare(data, tmp_path, stored=(), rows_per_part=5, progress=False)

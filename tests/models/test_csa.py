@@ -131,6 +131,12 @@ def test_clip_bounds_each_logit_and_leaves_masked_keys_without_weight(form):
     torch.testing.assert_close(found, attention.output(gathered), **CLOSE)
 
 
+@pytest.mark.parametrize("clip", [0.0, -5.0, math.nan])
+def test_a_clip_that_is_not_above_zero_raises(clip):
+    with pytest.raises(ValueError, match=f"clip is {clip}; expected a number above 0"):
+        ChromaticSelfAttention(D, H, form="direct", clip=clip)
+
+
 def factors_of_dropout(form: str, graphs: int = 200, **ablation) -> Tensor:
     """What each weight is multiplied by in training, ``[graphs, 2, i, j]``, of two channels.
 
