@@ -19,7 +19,7 @@ class Cell:
     reads: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        tree = ast.parse(self.source)
+        tree = ast.parse(ast.unparse(ast.parse(self.source)))  # each statement on lines of its own
         table = symtable.symtable(self.source, "cell", "exec")
         names = table.get_symbols()
         first_set = _first_lines(tree, ast.Store, ast.Del) | _definitions(tree)
@@ -29,17 +29,21 @@ class Cell:
         late = {
             name
             for name in assigned
-            if name in first_read and first_read[name] < first_set.get(name, 0)
+            if name in first_read and first_read[name] <= first_set.get(name, 0)
         }
         self.sets = assigned | changed
         self.reads = (_globals_read(table) - assigned) | late | (changed - assigned)
 
 
 def _first_lines(tree: ast.AST, *contexts: type[ast.expr_context]) -> dict[str, int]:
-    """The first line on which each name is read, or set."""
+    """The first line on which each name is read, or set; ``n += 1`` does both."""
     lines: dict[str, int] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, contexts):
+        is_used = isinstance(node, ast.Name) and isinstance(node.ctx, contexts)
+        if isinstance(node, ast.AugAssign) and ast.Load in contexts:
+            node = node.target
+            is_used = isinstance(node, ast.Name)
+        if is_used:
             lines[node.id] = min(node.lineno, lines.get(node.id, node.lineno))
     return lines
 

@@ -174,10 +174,13 @@ def test_the_cells_of_a_budget_are_found_with_what_they_need():
         "size = 3\nprint(size)",
         "size",
         "model.name = other",
+        "model = model.cpu()",
+        "model += 1",
     ]
     cells = [Cell(source) for source in sources]
-    assert depending(cells) == [2, 3, 5, 8]
-    assert with_needed(cells, [2, 3, 5, 8]) == [0, 1, 2, 3, 4, 5, 8]
+    dependent = [2, 3, 5, 8, 9, 10]
+    assert depending(cells) == dependent
+    assert with_needed(cells, dependent) == [0, 1, 2, 3, 4, 5, 8, 9, 10]
 
 
 def test_only_loops_over_steps_and_epochs_are_cut_and_assertions_are_computed():
