@@ -19,9 +19,18 @@ const frame = () => new Promise(requestAnimationFrame);
 const pause = () => new Promise((done) => ("requestIdleCallback" in window
   ? requestIdleCallback(done, { timeout: 500 }) : setTimeout(done)));
 
+/** The part of the page that its address names, or null. */
+function partOfAddress() {
+  try {
+    return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  } catch {  // a lone % in the address
+    return null;
+  }
+}
+
 /** The formulas that will be in the window when the page opens at a section. */
 function atAddress(formulas) {
-  const section = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const section = partOfAddress();
   if (!section) return [];
   const start = section.getBoundingClientRect().top;
   return formulas.filter((formula) => {
@@ -303,7 +312,6 @@ function searchWhileTyping() {
   }
 }
 
-// The explainer in a chapter weighs as much as the chapter, so it is loaded at a click.
 // What a reader can guess before running the model, and then find out with it.
 const ASK = {
   graphormer: "<b>Guess first:</b> if atom C1 is removed, does the prediction rise or fall?",
@@ -312,6 +320,7 @@ const ASK = {
   csa: "<b>Guess first:</b> if all channels of a head share one weight, how far does the prediction move?",
 };
 
+// The explainer in a chapter weighs as much as the chapter, so it is loaded at a click.
 function embedExplainer() {
   const place = document.querySelector("#explainer[data-start]");
   if (!place) return;

@@ -145,6 +145,7 @@ FIRST_OF = {
     "tokenization": "glossary.html#term-token",
     "tokenisation": "glossary.html#term-token",
     "skip connection": "glossary.html#term-residual-connection",
+    "teacher forcing": "glossary.html#term-teacher-forcing",
     "learning rate warmup": "02_transformer.html#where-the-norm-goes",
     "O(n^2)": "03_message_passing.html#what-it-costs",
     "expressivity": "03_message_passing.html#what-message-passing-cannot-see",

@@ -533,7 +533,7 @@ def test_the_arcs_of_a_pair_stay_inside_the_drawing(picture):
     assert drawn > 100
 
 
-def test_the_scalars_of_a_head_are_those_of_the_shipped_graphormer(picture, page):
+def test_the_scalars_of_a_head_are_those_of_the_shipped_graphormer(picture):
     """Attention and prediction in the page, with a head's scalars at 0, against PyTorch's."""
     assert pictures.bias()["scalars"] == stored("bias")["scalars"]
     host = picture("bias")

@@ -30,7 +30,7 @@
   place.innerHTML = `<p><b>One eigenvalue, many bases.</b> On a ring of ${n} nodes, λ<sub>2</sub> = λ<sub>3</sub> = ${number(basis(n, 0, false).eigenvalue, 2)}. Each node is a point of their plane, and its two
       coordinates are its entries in u<sub>2</sub> and u<sub>3</sub>.</p>
     <p class="guess"><b>Guess first.</b> If the axes turn, what stays: the entries of a node, or the dot product of two nodes’ entries?</p>
-    <div class="choices"><button type="button" data-flip aria-pressed="false">flip the sign of u<sub>3</sub></button><button type="button" data-back>turn back to 0°</button></div>
+    <div class="choices"><button type="button" data-flip aria-pressed="false">flip the sign of u<sub>3</sub></button><button type="button" data-back>start again</button></div>
     <div class="ride"><span class="which"></span><input type="range" min="0" max="360" step="5" aria-label="angle of the axes in degrees"></div>
     <p class="said" role="status"></p>
     <div class="views"><figure><b>the plane of the eigenvalue</b><svg class="plane" viewBox="-112 -104 224 208" role="img"></svg><figcaption>dashed: the axes before turning</figcaption></figure>

@@ -52,7 +52,9 @@
   const copy = () => trained.map((row) => [...row]);
   const { atom, head: first } = data.start;
   const state = { molecule: molecules[0], atom, head: first, scalars: copy() };
-  let [predictions, asked, drawnAt] = [new Map(), 0, 0];  // of the trained model, by molecule
+  const predictions = new Map();  // of the trained model, by molecule
+  let asked = 0;
+  let drawnAt = 0;
   const PRESETS = { trained: (b) => b, "all 0": () => 0, "× 3": (b) => 3 * b, "sign flipped": (b) => -b };
   const ANSWERS = ["nothing", "about half of it", "all of it"];
   const RIGHT = 1;
@@ -179,12 +181,12 @@
     const said = find(".said");
     const { molecule } = state;
     const exact = `RDKit’s exact value is ${number(molecule.value, 2)}.`;
+    asked += 1;
+    const mine = asked;
     if (isTrained() && !predictions.has(molecule)) {
       said.innerHTML = `These are the trained scalars. Change one: the dashes mark where it was, and the whole model then predicts ${molecule.name}’s penalised logP again. ${exact}`;
       return;
     }
-    asked += 1;
-    const mine = asked;
     if (!model) said.textContent = "Loading the trained model (0.6 MB) for the prediction …";
     try {
       if (!predictions.has(molecule)) predictions.set(molecule, await predict(molecule, trained));
@@ -197,6 +199,7 @@
       said.innerHTML = `${isTrained() ? `With the trained scalars the model predicts a penalised logP of <b>${number(before, 2)}</b>.` :
         `${nameOf(state.atom)}’s weight ${where}: ${number(was[most], 2)} → <b>${number(now[most], 2)}</b>. Predicted penalised logP: ${number(before, 2)} → <b>${number(after, 2)}</b>.`} ${exact}`;
     } catch (error) {
+      if (mine !== asked) return;
       said.textContent = `The prediction needs the model: ${error.message}.`;
     }
   }

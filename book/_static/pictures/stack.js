@@ -96,7 +96,7 @@
       the same. Each strip shows the tokens, as rows, after one more block, with a scale of its own.</p>
     <p class="guess"><b>Guess first.</b> In which stacks do the tokens still differ after block ${blocks}, and in
       which do they grow long? Then move the slider.</p>
-    <div class="choices"><button type="button" data-set="alone">attend only to itself</button><button type="button" data-set="factor">weights twice as large</button>
+    <div class="choices"><button type="button" data-set="alone">each token attends only to itself</button><button type="button" data-set="factor">weights twice as large</button>
       <button type="button" data-set="seed">new random weights</button><button type="button" data-set="start">start again</button></div>
     <div class="ride"><span class="which"></span><input type="range" min="0" max="${blocks}" aria-label="block"></div>
     <div class="stacks"><span class="head"></span><div class="strips head" aria-hidden="true">${Array.from({ length: blocks + 1 }, (_, block) => `<span data-at="${block}">${block || "in"}</span>`).join("")}</div>

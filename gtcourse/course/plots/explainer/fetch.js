@@ -7,12 +7,21 @@ gtcourse.weights = gtcourse.weights ?? (function () {
   const waiting = {};
   gtcourse.deliver = (name, model) => waiting[name](model);
 
-  /** Runs a script of the page's own site. */
-  gtcourse.load = (src) => new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    Object.assign(script, { src, onload: resolve, onerror: () => reject(new Error(`${src} cannot be read`)) });
-    document.head.append(script);
-  });
+  const loaded = {};
+
+  /** Runs a script of the page's own site, once. */
+  gtcourse.load = (src) => {
+    loaded[src] ??= new Promise((resolve, reject) => {
+      const failed = () => {
+        delete loaded[src];  // so that a reader can try again
+        reject(new Error(`${src} cannot be read`));
+      };
+      const script = document.createElement("script");
+      Object.assign(script, { src, onload: resolve, onerror: failed });
+      document.head.append(script);
+    });
+    return loaded[src];
+  };
 
   return function (name, src) {
     promised[name] ??= new Promise((resolve, reject) => {
