@@ -143,7 +143,8 @@ def summary(found: list[Result]) -> str:
     }
     for result in found:
         words, name = outcome(result) if complete(result) else (last, recipe_name_of(result))
-        names[words][families[passes_messages(result)]].append(name)
+        family = "message passing" if passes_messages(result) else "graph Transformers"
+        names[words][family].append(name)
     return table(
         [
             {"runs on ZINC": words} | {family: ", ".join(row[family]) for family in families}
@@ -183,7 +184,7 @@ def reproductions(found: list[Result]) -> str:
 
 
 def below_best_simple(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The rows of networks, after a row for the best predictor that is none."""
+    """The rows of networks, after a row for the best predictor without a neural network."""
     ours = {"recipe": BEST_SIMPLE, "ours": f"{line_to_beat('zinc')[BEST_SIMPLE]:.3f}"}
     return [dict.fromkeys(rows[0], "") | ours, *rows]
 
@@ -208,9 +209,11 @@ def divergence() -> str:
             start += f", other draws and {trial['factor of the rate']:g} × the learning rate"
         elif "edge ablation" in trial:
             start += ", without ablation"
-        elif "clip" in trial:
-            start += ", other draws" if "draw" in trial else ", the run's draws"
-            start += f" and logits bounded by {trial['clip']:g}"
+        elif "clip" in trial or "form" in trial:
+            start += ", literal implementation, "
+            start += "other draws" if "draw" in trial else "the run's draws"
+            if "clip" in trial:
+                start += f" and logits bounded by {trial['clip']:g}"
         else:
             start += ", other draws of the ablated pairs"
         rows.setdefault(start, []).append(trial["loss"])
@@ -538,15 +541,15 @@ def evidence() -> dict[str, str]:
 
 def notes(found: list[Result]) -> str:
     """Where recipes, at their complete budget, still differ from the published runs."""
-    recipes: dict[str, list[str]] = {}
+    recipes_of: dict[str, list[str]] = {}
     for result in found:
-        for note in result.recipe.notes.split("; "):
+        for note in filter(None, result.recipe.notes.split("; ")):
             sentence = f"{note[0].upper()}{note[1:]}."
-            recipes.setdefault(sentence, []).append(f"`{result.recipe.name}`")
-    texts: dict[str, list[str]] = {}
-    for sentence, names in recipes.items():
-        texts.setdefault(", ".join(names), []).append(sentence)
-    rows = [(names, " ".join(sentences)) for names, sentences in texts.items()]
+            recipes_of.setdefault(sentence, []).append(f"`{result.recipe.name}`")
+    sentences_of: dict[str, list[str]] = {}
+    for sentence, names in recipes_of.items():
+        sentences_of.setdefault(", ".join(names), []).append(sentence)
+    rows = [(names, " ".join(sentences)) for names, sentences in sentences_of.items()]
     return markdown(("recipes", "differences from the published runs"), rows)
 
 
