@@ -185,12 +185,16 @@ class AddRings(Encoding):
         counts = links[:, 0].bincount(minlength=len(ring)).tolist()
         of_graphs = links[:, 1:].split(counts)
         for graph, links_of_graph in zip(ring.numpy(), of_graphs, strict=True):
-            # No cycle leaves a biconnected component. Molecules share a few of these ring systems,
-            # whose cycles are computed once.
+            # No cycle leaves a biconnected component.
             for block in blocks(links_of_graph.tolist()):
                 nodes = sorted({node for link in block for node in link})
+                pairs_of_block = np.ix_(nodes, nodes)
+                if len(block) == len(nodes):  # as many links as nodes: the block is one cycle
+                    graph[pairs_of_block] |= len(nodes) <= self.max_size
+                    continue
+                # Molecules share a few fused ring systems, whose cycles are computed once.
                 numbers = sorted(tuple(sorted(map(nodes.index, link))) for link in block)
-                graph[np.ix_(nodes, nodes)] |= in_one_cycle(tuple(numbers), self.max_size)
+                graph[pairs_of_block] |= in_one_cycle(tuple(numbers), self.max_size)
         return {"ring": ring & ~torch.eye(ring.shape[-1]).bool()}
 
 

@@ -230,8 +230,8 @@ class _Fused(torch.autograd.Function):
         scale = products.numpy().dtype.type(K**-0.5)  # in the arrays' precision, not Python's
         loops.scores(_array(query), _array(key), scale, _array(starts), products.numpy())
         products.exp_()
-        z = torch.zeros_like(query, memory_format=torch.contiguous_format)  # [n, d]
-        total = torch.zeros_like(z)  # [n, d]
+        z = torch.empty_like(query, memory_format=torch.contiguous_format)  # [n, d]
+        total = torch.empty_like(z)  # [n, d]
         loops.gather(
             _array(products),
             _array(factor),
@@ -372,26 +372,29 @@ def loops_of(H: int, K: int) -> Loops:
     @compiled
     def scores(q: Array, k: Array, scale: float, starts: Array, result: Array) -> None:
         """Scaled products of queries and keys, less the largest of each query and head."""
-        part = np.empty(d, q.dtype)
         p = 0
         for b in range(len(starts) - 1):
-            for i in range(starts[b], starts[b + 1]):
-                first = p
-                for j in range(starts[b], starts[b + 1]):
-                    for c in range(d):
-                        part[c] = q[i, c] * k[j, c]
-                    for h in range(H):
-                        total = part[h * K]
-                        for c in range(h * K + 1, h * K + K):
-                            total += part[c]
-                        result[p, h] = total * scale
-                    p += 1
+            first = starts[b]
+            n = starts[b + 1] - first
+            # Channels before keys, so that the innermost loop runs over neighbouring numbers.
+            keys = np.empty((d, n), q.dtype)
+            for j in range(n):
+                for c in range(d):
+                    keys[c, j] = k[first + j, c]
+            of_head = np.empty(n, q.dtype)
+            for i in range(first, first + n):
                 for h in range(H):
-                    largest = result[first, h]
-                    for row in range(first, p):
-                        largest = max(largest, result[row, h])
-                    for row in range(first, p):
-                        result[row, h] -= largest
+                    of_head[:] = 0
+                    for c in range(h * K, h * K + K):
+                        scaled = q[i, c] * scale
+                        for j in range(n):
+                            of_head[j] += scaled * keys[c, j]
+                    largest = of_head[0]
+                    for j in range(1, n):
+                        largest = max(largest, of_head[j])
+                    for j in range(n):
+                        result[p + j, h] = of_head[j] - largest
+                p += n
 
     @compiled
     def gather(
@@ -404,11 +407,15 @@ def loops_of(H: int, K: int) -> Loops:
         z: Array,
         total: Array,
     ) -> None:
-        """Adds up each node's z and total, which are zeros before, and divides z by total."""
+        """The sums over the keys: ``total`` of the products, and ``z``, which it divides."""
         score = np.empty(d, factor.dtype)
+        total_of_query = np.empty(d, factor.dtype)
+        z_of_query = np.empty(d, factor.dtype)
         p = 0
         for b in range(len(starts) - 1):
             for i in range(starts[b], starts[b + 1]):
+                total_of_query[:] = 0
+                z_of_query[:] = 0
                 for j in range(starts[b], starts[b + 1]):
                     for h in range(H):
                         for c in range(h * K, h * K + K):
@@ -416,11 +423,12 @@ def loops_of(H: int, K: int) -> Loops:
                     kept = drop[p]
                     for c in range(d):
                         product = score[c] * factor[p, c]
-                        total[i, c] += product
-                        z[i, c] += product * kept * (v[j, c] + values[p, c])
+                        total_of_query[c] += product
+                        z_of_query[c] += product * kept * (v[j, c] + values[p, c])
                     p += 1
                 for c in range(d):
-                    z[i, c] /= total[i, c]
+                    total[i, c] = total_of_query[c]
+                    z[i, c] = z_of_query[c] / total_of_query[c]
 
     @compiled
     def spread(
