@@ -1,5 +1,7 @@
 """Checks of chapter 05. Shapes: B graphs, N nodes, k eigenvectors, C channels."""
 
+from itertools import product
+
 import torch
 import torch.nn.functional as F
 
@@ -39,39 +41,50 @@ def _phi(u):  # [..., n] to [..., 2n]
     return torch.cat([u + 0.25, 0.1 - 2 * u], dim=-1).relu() ** 2
 
 
-def _phi_with_bias(u):  # [..., n] to [..., n]
-    return (1.5 * u - 0.4).tanh() + 0.3 * u
+def _phi_of_all(U):  # [N, k] to [N, 2]; every entry depends on all k columns and on two rows
+    weights = torch.arange(1, U.shape[1] + 1).to(U) / 2
+    h = (U @ weights)[:, None]
+    h = h + h.roll(1, 0) / 2
+    return torch.cat([h + 0.25, 0.1 - 2 * h], dim=-1).relu() ** 2
 
 
-@checker
-def check_even(even):
-    """The result is even, and it depends on phi and on u."""
-    u, other = random((3, 2), (3, 2))
-    for phi in (_phi, _phi_with_bias):
-        at_u = even(phi, u)
-        at_minus_u = even(phi, -u)
-        shape = list(phi(u).shape)
-        require(isinstance(at_u, torch.Tensor), "expected a tensor, as phi returns.")
-        joined = list(at_u.shape) == [shape[0], 2 * shape[1]]
-        require(not joined, "the two values of phi are concatenated; add them.")
-        require(list(at_u.shape) == shape, f"expected phi's shape {shape}, got {list(at_u.shape)}.")
-        require(
-            not torch.allclose(at_u, phi(u), atol=1e-4),
-            "this is phi(u) alone; phi(-u) is missing.",
-        )
-        require(
-            not torch.allclose(at_u, phi(u) - phi(-u), atol=1e-4),
-            "this is the difference, which is odd; add the two.",
-        )
-        require(
-            not torch.allclose(at_u, even(phi, other), atol=1e-4),
-            "the value is the same for every u. The minus belongs inside: phi(-u), not -phi(u).",
-        )
-        require(torch.allclose(at_u, at_minus_u, atol=1e-4), "the values at u and -u differ.")
-    first, second = (even(phi, u).sum() for phi in (lambda u: u**2, lambda u: 3 + u**4))
-    require(
-        not torch.isclose(first, second), "the value is the same for two different functions phi."
-    )
+def _one_at_a_time(phi, U):
+    flipped = 1 - 2 * torch.eye(U.shape[1]).to(U)  # row m has the sign -1 in column m
+    return phi(U) + sum(phi(U * signs) for signs in flipped)
+
+
+@compare(
+    (_phi_of_all, *random((4, 2))), (_phi_of_all, *random((5, 3))), (_phi_of_all, *random((3, 1)))
+)
+@mistake(
+    "this is phi(U) + phi(-U), in which all signs change together; take every choice of signs.",
+    lambda phi, U: phi(U) + phi(-U),
+)
+@mistake(
+    "only one sign at a time is changed; take every choice of signs.",
+    _one_at_a_time,
+)
+@mistake(
+    "each eigenvector goes through phi alone; phi reads all of them together.",
+    lambda phi, U: sum(phi(u[:, None]) + phi(-u[:, None]) for u in U.T),
+)
+@mistake(
+    "each row of U has a sign of its own; the eigenvectors are the columns.",
+    lambda phi, U: sum(
+        phi(U * torch.tensor(signs)[:, None]) for signs in product((1, -1), repeat=len(U))
+    ),
+)
+@mistake(
+    "absolute values do not show which entries differ in sign; change the signs of whole columns.",
+    lambda phi, U: phi(U.abs()),
+)
+@mistake("this is phi(U) alone; add its values for the other signs.", lambda phi, U: phi(U))
+@mistake("this is the mean over the choices of signs; take the sum.", mean=True)
+def check_sum_over_signs(phi, U, mean=False):
+    """The sum contains each of the 2^k choices of signs once, so no sign changes it."""
+    choices = product((1, -1), repeat=U.shape[1])
+    values = torch.stack([phi(U * torch.tensor(signs)) for signs in choices])
+    return values.mean(dim=0) if mean else values.sum(dim=0)
 
 
 def _mean(values):
