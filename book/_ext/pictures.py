@@ -39,8 +39,8 @@ INSTEAD = {
     "of a head that attends to neighbours, one that attends to all nodes, and both. The picture "
     "shows a path of eight nodes after two layers.",
     "bias": "With scripts enabled, you can change the scalars of a trained Graphormer here, "
-    "and see where an atom then looks and what the model predicts. The picture shows head 6 of "
-    "layer 1, which gives 0.59 of O3’s weight to the atoms of aspirin three bonds away.",
+    "and see how an atom’s attention and the prediction respond. The picture shows the attention "
+    "of atom O3 of aspirin in head 6 of layer 1: 0.59 of it goes to the atoms three bonds away.",
     "tour": "With scripts enabled, you can drag cities here, and EGT chooses the edges of their "
     "tour. The picture shows its choice for one set of cities.",
     "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
