@@ -128,7 +128,7 @@ def count_seeds_once(caption: nodes.caption) -> None:
     rewrite(tables, partial(SEEDS.sub, ""))
     number = SPELLED.get(*found, *found)
     if f"{number} seeds" not in caption.astext():
-        caption.append(nodes.Text(f" Each ± is over {number} seeds."))
+        caption.append(nodes.Text(f" Each ± is the standard deviation over {number} seeds."))
 
 
 def hide_directives(app: Sphinx, document: nodes.document, page: str) -> None:
