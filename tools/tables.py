@@ -25,6 +25,7 @@ from tools.paths import NOTEBOOKS, ROOT, RUN_TIMES, TEXTS
 from tools.result_tables import (
     MEMORY,
     RESULTS,
+    divergence_tables,
     evidence,
     published_tables,
     results_tables,
@@ -166,8 +167,10 @@ def teacher_tables() -> dict[str, str]:
 def running_time(chapter: Path) -> str:
     """What a chapter takes on a CPU, in words."""
     seconds = run_times()[chapter.stem]["seconds"]
-    if seconds < 20:
+    if seconds < 10:
         return "a few seconds"
+    if seconds < 20:
+        return "10 to 20 seconds"
     if seconds < 45:
         return "about half a minute"
     if seconds < 90:
@@ -198,6 +201,7 @@ def reading(text: str) -> int:
 PAGES: dict[Path, Callable[[], dict[str, str]]] = {
     RESULTS / "index.md": results_tables,
     RESULTS / "runs.md": runs_tables,
+    RESULTS / "divergence.md": divergence_tables,
     RESULTS / "published.md": published_tables,
     ROOT / "book" / "benchmarks" / "index.md": benchmark_tables,
     ROOT / "book" / "how_to_read.md": run_time_tables,

@@ -106,8 +106,9 @@ def kind_of(output: nodes.Node) -> str:
 def with_caption(output: nodes.Element) -> nodes.caption | None:
     """Puts the output into a figure, with the paragraph of italics below its cell, if any."""
     cell = output.parent if is_output(output) else output
-    below = cell.parent.index(cell) + 1
-    paragraph = cell.parent[below] if below < len(cell.parent) else None
+    below = cell.parent[cell.parent.index(cell) + 1 :]
+    # A comment marks the end of a generated table.
+    paragraph = next((node for node in below if not isinstance(node, nodes.comment)), None)
     if not isinstance(paragraph, nodes.paragraph) or len(paragraph) != 1:
         return None
     if not isinstance(paragraph[0], nodes.emphasis):

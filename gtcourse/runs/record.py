@@ -365,15 +365,19 @@ def spread(values: list[float]) -> str:
     return f"{mean(values):.3f} ± {stdev(values):.3f} ({len(values)} seeds)"
 
 
+def with_deviation(value: float, deviation: float) -> str:
+    """A printed mean ± standard deviation, both with as many decimals as the longer of them."""
+    decimals = max(len(f"{number:g}".partition(".")[2]) for number in (value, deviation))
+    return f"{value:.{decimals}f} ± {deviation:.{decimals}f}"
+
+
 def row(result: Result) -> tuple[str, ...]:
     """As text: name, metric, the paper's and our value, the gap between them, budget, data."""
     paper = ""
     gap = ""
     if result.paper:
         value, deviation = result.paper
-        paper = f"{value:g}"
-        if deviation:
-            paper += f" ± {deviation:g}"
+        paper = with_deviation(value, deviation) if deviation else f"{value:g}"
         if result.values:
             gap = f"{mean(result.values) - value:+.3f}"
     name = result.recipe.name if result.recipe else result.records[0].name

@@ -20,6 +20,7 @@ from gtcourse.runs.record import (
     results,
     row,
     weights_sha256,
+    with_deviation,
     write_record,
     write_weights,
 )
@@ -124,6 +125,18 @@ def test_seeds_of_a_budget_are_one_row_beside_the_papers():
         "10 of 2,000 epochs",
         "file: zinc.npz",
     )
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation", "text"),
+    [
+        (0.07, 0.003, "0.070 ± 0.003"),
+        (0.97615, 0.0005, "0.97615 ± 0.00050"),
+        (0.302, 0.02, "0.302 ± 0.020"),
+    ],
+)
+def test_a_mean_and_its_deviation_have_as_many_decimals(mean, deviation, text):
+    assert with_deviation(mean, deviation) == text
 
 
 def test_other_data_and_other_budgets_are_rows_of_their_own():
