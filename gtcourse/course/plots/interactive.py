@@ -117,7 +117,10 @@ def attention_widget(
     weights = softmax(logits)
     rows = [[*row] for row in zip(names, logits.tolist(), weights.tolist(), strict=True)]
     x, y = weights @ values
-    words = f"The query {(*query.tolist(),)} gives ({x:.2f}, {y:.2f}). With scripts, it moves."
+    words = (
+        f"The query {(*query.tolist(),)} gives the output z = ({x:.2f}, {y:.2f}). "
+        "With scripts enabled, you can move the query."
+    )
     still = table(["key", "logit", "weight"], rows)._repr_html_() + _paragraph(words)
     points = {"keys": keys.tolist(), "values": values.tolist(), "query": query.tolist()}
     data = {"other": COLORS["orange"], "names": list(names), "reach": reach, **points}
