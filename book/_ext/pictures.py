@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 PICTURES = {  # by name: the page and the heading of the section
     "score": ("notebooks/01_self_attention", "one-token-three-steps"),
-    "stack": ("notebooks/02_transformer", "the-block"),
+    "stack": ("notebooks/02_transformer", "residual-connections-and-layer-normalisation"),
     "transformer": ("notebooks/02_transformer", "the-whole-transformer"),
     "ink": ("notebooks/03_message_passing", "over-squashing"),
     "basis": ("notebooks/04_positional_encodings", "three-laplacians-and-what-is-not-unique"),
@@ -32,7 +32,8 @@ INSTEAD = {
     "stack": "With scripts enabled, you can pass tokens through twelve blocks here, with "
     "and without residual connections and norms. The picture shows all of their outputs.",
     "transformer": "With scripts enabled, you can follow a batch through the Transformer here, "
-    "and move the norms from the residual streams to the inputs of the sub-layers.",
+    "and move the norms from the residual streams, on which the sums are formed, to the inputs of "
+    "the sub-layers (section 2.9).",
     "basis": "With scripts enabled, you can turn the basis of an eigenspace here. The picture "
     "shows one of infinitely many bases, and for comparison an eigenvalue that does not repeat.",
     "ink": "With scripts enabled, you can drop ink on a node here and follow it through the layers "
@@ -59,14 +60,16 @@ ALT = {
     "score": "Four tokens with their scores and weights, discs of their weights on an axis of "
     "their values, and the weighted mean near the value of the red token.",
     "stack": "Tokens after each of twelve blocks in four stacks. Without residual connections they "
-    "become equal. Below, curves of how much they differ and how long they are.",
+    "become equal. The curves below show how much the tokens of a stack differ and how long their "
+    "vectors are.",
     "transformer": "Encoder and decoder side by side, each a thick line that is its residual "
     "stream, with sub-layers beside it that read the line and add to it. Every box names its "
     "shape. The memory leads from the top of the encoder to the decoder’s cross-attention. "
-    "Beside it, post-LN has a norm on the line after each sum, pre-LN one before each sub-layer.",
-    "basis": "Twelve points on a circle with two axes turned by 35 degrees from the dashed ones, "
-    "and a ring of twelve nodes twice, coloured by the points’ coordinates on either axis. Below, "
-    "a path coloured by an eigenvector, and by its negative.",
+    "A smaller drawing compares two places for the norm: on the line after each sum (post-LN), or "
+    "at the input of each sub-layer (pre-LN).",
+    "basis": "Twelve points on a circle, with two axes that are turned by 35 degrees from a dashed "
+    "pair, and two copies of a ring of twelve nodes, each coloured by the points’ coordinates on "
+    "one axis. Below, a path coloured by an eigenvector, and by its negative.",
     "ink": "A path three times, its nodes coloured by the share of their vector that comes from "
     "one node: through neighbours, through all nodes, and through both.",
     "bias": "Aspirin, coloured by where its atom O3 looks in one head, a bar for the head’s scalar "

@@ -12,7 +12,6 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
-from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -165,7 +164,7 @@ def heads_widget(
         "scales": scales,
         "numbers": numbers,
     }
-    words = f"With scripts, the model runs here on what you type ({escape(label)})."
+    words = "With scripts enabled, you can type a text here, and the model runs on it."
     return _html("heads", data, _paragraph(words), WIDGET)
 
 
