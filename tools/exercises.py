@@ -15,6 +15,7 @@ PARTS = {
     "checker": re.compile(r"^(?:chapter\d\d\.)?(check_\w+)\(", re.M),
 }
 FOLDED = re.compile(r"<details>\n<summary>Solution</summary>\n.*?\n</details>", re.S)
+RESULT = re.compile(r"<details>\n<summary>Our result</summary>\n.*?\n</details>", re.S)
 
 
 @dataclass(frozen=True)

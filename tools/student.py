@@ -9,7 +9,7 @@ import nbformat
 from nbformat import NotebookNode
 from pybtex.database import Entry, parse_file
 
-from tools.exercises import FOLDED, chapters
+from tools.exercises import FOLDED, RESULT, chapters
 from tools.notebooks import write_notebook
 from tools.paths import ROOT, slug
 
@@ -21,6 +21,7 @@ OPENING = (
     "same cell says what is wrong with it."
 )
 FOLDED_THERE = "*The solution is folded under this exercise in [the chapter]({chapter}).*"
+RESULT_THERE = "*Our result is folded under this experiment in [the chapter]({chapter}).*"
 CITATION = re.compile(r"\{cite:(?P<kind>[pt])\}`(?P<keys>[^`]+)`")
 TERM = re.compile(r"\{term\}`([^`<]+?)(?: <[^`>]+>)?`")
 NOTEBOOK = re.compile(r"\]\((\w+\.ipynb)")  # beside the chapter, and not beside its copy
@@ -33,7 +34,8 @@ def student_copy(text: Path) -> NotebookNode:
     chapter = CHAPTER.format(slug=slug(), name=text.stem)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = plain(FOLDED.sub(FOLDED_THERE.format(chapter=chapter), cell.source))
+            source = FOLDED.sub(FOLDED_THERE.format(chapter=chapter), cell.source)
+            cell.source = plain(RESULT.sub(RESULT_THERE.format(chapter=chapter), source))
     title = notebook.cells[0].source.splitlines()[0].removeprefix("# ")
     opening = OPENING.format(title=title, chapter=chapter)
     notebook.cells.insert(0, nbformat.v4.new_markdown_cell(opening))

@@ -28,7 +28,10 @@ def test_a_copy_has_the_chapters_code_and_no_solution_role_or_broken_link(stem):
     text = "\n\n".join(cell.source for cell in copy.cells if cell.cell_type == "markdown")
     where = f"https://colab.research.google.com/github/{slug()}/blob/main/notebooks/{stem}.ipynb"
     folded = f"The solution is folded under this exercise in [the chapter]({where})"
-    assert text.count(folded) == len(exercises(TEXTS[stem].read_text(encoding="utf-8")))
+    written = TEXTS[stem].read_text(encoding="utf-8")
+    assert text.count(folded) == len(exercises(written))
+    results = written.count("<summary>Our result</summary>")
+    assert text.count("*Our result is folded under this experiment in") == results
     assert "<details>" not in text
     assert ROLE.findall(text) == []
     assert all(exists(normpath(student.STUDENT / link)) for link in LINK.findall(text))
