@@ -1,4 +1,4 @@
-"""The wall of twins: below the table of what each encoding tells apart, its pairs drawn.
+"""The wall of twins: above the table of what each encoding tells apart, its pairs drawn.
 
 The table is ``experiments.encoding_table``; here each node of its graphs gets a colour for each
 encoding, the same for the same encoding in both graphs. ``_static/twins.js`` draws them. Without
@@ -17,8 +17,15 @@ from sphinx.util import logging
 
 PAGE = "notebooks/04_positional_encodings"
 TABLE = "table-4-1"
-ALT = "Ten pairs of graphs, coloured by their nodes’ degrees, which tell two pairs apart."
-PLACE = f"""<div id="twins">{still("twins", ALT)}</div>
+ALT = (
+    "The ten comparisons of Table 4.1, drawn with nodes coloured by degree. Degrees tell two of "
+    "them apart."
+)
+INSTEAD = (
+    "With scripts enabled, you can choose another encoding here. The picture shows the ten "
+    "comparisons with nodes coloured by degree. Rings mark the nodes that are compared."
+)
+PLACE = f"""<div id="twins">{still("twins", ALT, INSTEAD)}</div>
 <script src="../_static/twins/wall.js" defer></script>"""
 logger = logging.getLogger(__name__)
 
@@ -30,10 +37,10 @@ def embed(app, document: nodes.document, page: str) -> None:
         return
     for figure in document.findall(nodes.figure):
         if TABLE in figure["ids"]:
-            at = figure.parent.index(figure) + 1
+            at = figure.parent.index(figure)
             figure.parent.insert(at, nodes.raw("", PLACE, format="html"))
             return
-    logger.warning("there is no %s to put the wall of twins below", TABLE, location=PAGE)
+    logger.warning("there is no %s to put the wall of twins above", TABLE, location=PAGE)
 
 
 def write(app, error) -> None:
