@@ -66,7 +66,9 @@ def write(app, error) -> None:
         )
         (folder / f"{model['kind']}.js").write_text(script, encoding="utf-8")
         source = f"../_static/explainer/{model['kind']}.js"
-        listed.append({key: model[key] for key in ("name", "kind", "error")} | {"src": source})
+        listed.append(
+            {key: model[key] for key in ("name", "kind", "error", "trained_on")} | {"src": source}
+        )
     code = explorer.script("explainer/colors") + explorer.script("explainer/molecule").strip()
     home = Path(app.srcdir, "book/_static/live.js").read_text(encoding="utf-8").strip()
     live = explorer.as_script(first_page(shown[0]))

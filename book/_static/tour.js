@@ -4,12 +4,13 @@ gtcourse.tour = (function () {
   "use strict";
 
   const two = (x) => gtcourse.layers.number(Number(x.toFixed(2)) || 0, 2);  // no −0.00
+  const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}\u00a0%`;  // with a space that does not break
   const nearest = (values, x) => values.reduce((best, value, at) => (Math.abs(value - x) < Math.abs(values[best] - x) ? at : best), 0);
 
   // `ask` is a question with answers, `right` says which is, given the page before and after the step.
   // `look` is what the question is about, which has a dashed frame. What would give the answer away is
   // covered until the reader has chosen. `see` is what a phone shows above the question: the first and
-  // the last of the parts.
+  // the last of the parts, which fit between the prediction and the question.
   const STEPS = [
     {
       title: "The prediction", kind: "graphormer", look: "axis", see: [".axis", ".legend"],
@@ -51,6 +52,18 @@ gtcourse.tour = (function () {
       text: () => "The value: the message is the weight times the value. Follow the green bars of the path: value, message, and their sum over all atoms. The sum is added to h, and the next layer begins from there.",
     },
     {
+      title: "From the message to the prediction", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, changes: { cut: new Set(["graphormer,0,4,2,4"]) },
+      look: "made path", see: [".of-pair", ".path"],
+      ask: ["We cut this one weight, so that C1 no longer gets O3’s message from head 5 of layer 1. The read-out reads [VNode] alone. After which layer does [VNode] first differ?", "layer 1", "layer 2", "none"],
+      right: ({ trace }) => {
+        const first = trace.findIndex(({ readOut }) => readOut > 0);
+        return first < 0 ? 2 : Math.min(first, 1);
+      },
+      text: ({ trace, now, before }) => `After layer 2. The message is added to C1’s own vector (the residual), so in layer 1 C1’s vector alone changes, by ${percent(trace[0].chosen)} of its length.
+        In layer 2 [VNode] attends to C1 and changes by ${percent(trace[1].readOut)}. After layer ${trace.length} C1 differs by ${percent(trace.at(-1).chosen)}, [VNode] by ${percent(trace.at(-1).readOut)}, and the
+        prediction, which is read from [VNode], moves: ${two(before)} → ${two(now)}.`,
+    },
+    {
       title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) }, look: "models fieldset maps", see: [".made", ".maps"],
       ask: ["Now EGT, which multiplies each weight by a gate between 0 and 1. We close the gate of head 2 in layer 1. What is left of its weights?", "they are smaller", "nothing, they are all 0"],
       right: () => 1,
@@ -73,22 +86,21 @@ gtcourse.tour = (function () {
       ask: ["Do the atoms with the most attention matter most for the prediction?", "yes, they must be", "not necessarily"],
       right: () => 1,
       text: () => `Attention need not be on the atoms that matter. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for
-        attention. Chapter 11 measures how far the two agree. At the top of the page you can type your own molecule, or compare two models.`,
+        attention. Chapter 11 measures how far the two agree. The fields at the top<span class="phone">, behind “More”,</span> take a molecule of your own and put two models side by side.`,
     },
   ];
 
   const SKIPPED = -1;
+  const GAP = 4;  // pixels between the prediction and what a step is about: less than the page's gaps
 
-  /** Where the question stands at the window's lower edge, the parts from the first to the last are
-      brought between the prediction, which stays at the upper edge, and the question. */
-  function bringIntoView(place, [first, last]) {
+  /** Where the question stands at the window's lower edge, the first of the parts is brought right below
+      the prediction, which stays at the upper edge, so that nothing stands half covered between them. */
+  function bringIntoView(place, [first]) {
     if (getComputedStyle(place).position !== "sticky") return;
     const find = (part) => place.parentElement.querySelector(part);
     const box = (part) => find(part).getBoundingClientRect();
     const top = parseFloat(getComputedStyle(find(".prediction")).top) + box(".prediction").height;
-    const room = innerHeight - place.offsetHeight - top;
-    const spare = room - (box(last).bottom - box(first).top);
-    scrollBy({ top: box(first).top - top - Math.max(0, spare / 2), behavior: "instant" });
+    scrollBy({ top: box(first).top - top - GAP, behavior: "instant" });
   }
 
   return function (place, visit) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -19,7 +20,7 @@ from torch import Tensor
 from gtcourse.course.plots.interactive import as_script, script
 from gtcourse.course.plots.molecules import places
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddRings, AddShortestPaths, AddSVD, encode
-from gtcourse.graphs import collate
+from gtcourse.graphs import collate, load_dataset
 from gtcourse.graphs.molecules import penalized_logp, zinc_data
 from gtcourse.interpret import leave_one_out
 from gtcourse.predict import Predictor, load
@@ -58,6 +59,7 @@ READS = {
 }
 """The configurations that ``models.js`` computes; the sizes are free."""
 
+ZINC_ATOMS = (9, 37)  # of the 10,000 training molecules of ZINC
 LONGEST_PATH = 20
 ENCODINGS = (AddDegrees(), AddShortestPaths(), AddPathEdges(LONGEST_PATH), AddSVD(8), AddRings(18))
 
@@ -108,9 +110,29 @@ def model(predictor: Predictor) -> dict:
         "layers": config.num_layers,
         "eps": getattr(config, "norm_eps", None),
         "error": predictor.record.result.get("test_mae"),
+        "trained_on": trained_on(
+            predictor.record.data["name"], predictor.record.data["sizes"]["train"]
+        ),
         "shapes": {name: list(value.shape) for name, value in weights.items()},
         "data": base64.b64encode(b"".join(each.tobytes() for each in weights.values())).decode(),
     }
+
+
+@cache
+def trained_on(name: str, size: int) -> dict | None:
+    """The fewest and the most atoms of the training molecules, and their types of atoms.
+
+    The types are None for ZINC, which has to be downloaded to know them; all is None for data of
+    your own.
+    """
+    if name == "zinc":
+        return {"atoms": ZINC_ATOMS, "types": None}
+    if name != "molecules":
+        return None
+    graphs = load_dataset(name).train[:size]
+    sizes = [graph.num_nodes for graph in graphs]
+    types = {kind for graph in graphs for kind in graph.x[:, 0].tolist()}
+    return {"atoms": (min(sizes), max(sizes)), "types": sorted(types)}
 
 
 def molecules(named: dict[str, str]) -> list[dict]:

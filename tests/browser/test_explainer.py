@@ -2,6 +2,7 @@
 
 import copy
 import re
+from urllib.parse import quote
 
 import pytest
 import torch
@@ -195,6 +196,36 @@ def test_an_atom_that_is_removed_is_masked(computed, name):
     assert prediction == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize("name", MODELS[:4])
+def test_a_weight_that_is_cut_loses_its_message_and_no_other(page, name):
+    page.set_content(f"<script>{explorer.code()[0]}</script>")
+    before, now, message, others = page.evaluate(
+        """([model, molecule]) => {
+          const was = gtcourse.models.run(model, molecule, {});
+          const { attention, value, extra, z } = was.layers[1];
+          const [T, i, channel] = [molecule.x.length + was.first, 3, 2];
+          const row = attention.subarray((channel * T + i) * T, (channel * T + i + 1) * T);
+          const j = row.indexOf(Math.max(...row));
+          const cut = new Set([`${model.kind},1,${channel},${i},${j}`]);
+          const now = gtcourse.models.run(model, molecule, { cut });
+          const d = value.length / T, wide = d * T * T / attention.length;
+          let [message, others] = [0, 0];
+          z.forEach((x, at) => {
+            const [token, c] = [Math.floor(at / d), at % d];
+            const mine = token === i && Math.floor(c / wide) === channel;
+            const sent = mine ? row[j] * (value[j * d + c] + (extra ? extra(c, i, j) : 0)) : 0;
+            others = Math.max(others, Math.abs(x - now.layers[1].z[at] - sent));
+            message = Math.max(message, Math.abs(sent));
+          });
+          return [was.prediction, now.prediction, message, others];
+        }""",
+        [explorer.model(load(name)), explorer.molecules({"": SMILES[0]})[0]],
+    )
+    assert message > 1e-4
+    assert others < 1e-12
+    assert now != before
+
+
 def test_the_page_has_the_colours_of_the_figures():
     view = explorer.code()[1]
     for name in ("node", "edge", "bias", "gate", "value"):
@@ -237,7 +268,7 @@ def explainer(page, book, errors):
         page.goto("about:blank")
         page.goto(f"{book}/book/explainer.html{said}")
         host = page.locator("#explainer")
-        host.locator(".flow .result").wait_for()
+        host.locator(".waiting").wait_for(state="hidden")
         return host
 
     return opened
@@ -376,14 +407,48 @@ def test_an_address_holds_what_was_chosen_and_changed(explainer, page):
     host.locator("[data-flip]").nth(3).click()
     host.locator("[data-channel]").nth(5).click()
     host.locator("[data-beside]").select_option(label="CSA")
-    host.locator(".beside table").wait_for()
-    parts = (".prediction", ".chips", ".beside")
+    host.locator(".panel").nth(1).wait_for()
+    host.get_by_label("channel of the second model").select_option(label="channel 7")
+    parts = (".prediction", ".chips", ".two")
     shown = [host.locator(part).inner_text() for part in parts]
     assert "gate of head 1" in shown[1]
     assert "pair 4 flipped" in shown[1]
     again = explainer(page.evaluate("location.hash"))
-    again.locator(".beside table").wait_for()
+    again.locator(".panel").nth(1).wait_for()
     assert [again.locator(part).inner_text() for part in parts] == shown
+
+
+@pytest.mark.parametrize(
+    ("smiles", "says"),
+    [
+        ("CCO", "has 3 atoms, and those in the training data have 9 to 37"),
+        ("C" * 54, "has 54 atoms, and those in the training data have 9 to 37"),
+        ("CCCCCCCCC[NH3+]", "N9 is of a type (element, charge and hydrogens)"),
+        ("C[NH3+]", "9 to 37; and N1 is of a type"),
+        ("CCCCCCCCO", ""),
+    ],
+)
+def test_a_molecule_unlike_the_training_data_is_said_to_be(explainer, page, smiles, says):
+    page.set_viewport_size(SMALL_LAPTOP)
+    host = explainer(f"#model=egt&smiles={quote(smiles)}")
+    assert host.locator(".molecule .atom").count() > 1
+    assert lowest(host.locator(".legend")) <= SMALL_LAPTOP["height"]
+    sentence = host.locator(".beyond").inner_text()
+    if says:
+        assert says in sentence
+        assert lowest(host.locator(".beyond")) < host.locator("fieldset").bounding_box()["y"]
+    else:
+        assert sentence == ""
+
+
+def test_what_a_model_was_trained_on_are_its_training_molecules():
+    predictor = load("graphormer-100k/molecules")
+    graphs = load_dataset("molecules").train[: predictor.record.data["sizes"]["train"]]
+    trained_on = explorer.model(predictor)["trained_on"]
+    sizes = [len(graph.x) for graph in graphs]
+    assert trained_on["atoms"] == (min(sizes), max(sizes)) == (9, 37)
+    assert {*trained_on["types"]} == {*torch.cat([graph.x[:, 0] for graph in graphs]).tolist()}
+    assert explorer.model(load("csa/zinc"))["trained_on"]["types"] is None
 
 
 def test_a_typed_molecule_is_drawn_predicted_and_in_the_address(explainer, page):
@@ -404,6 +469,150 @@ def test_a_typed_molecule_is_drawn_predicted_and_in_the_address(explainer, page)
     assert again.locator(".molecule .atom").count() == 3  # the last molecule that could be read
 
 
+NUMBERS = "all => all.map((each) => each.textContent)"
+
+
+@pytest.mark.parametrize("size", [SMALL_LAPTOP, {"width": 1440, "height": 900}, PHONE])
+def test_two_models_stand_beside_each_other_with_one_molecule_and_one_pair(explainer, page, size):
+    """On a phone below each other, as large; each with the numbers that it has alone."""
+    page.set_viewport_size(size)
+    chosen = "molecule=paracetamol&show=weight&layer=1"
+    host = explainer(f"#model=graphormer&{chosen}&weight=5&i=3&j=5&beside=csa,1,35")
+    panels = host.locator(".panel")
+    boxes = [box_of(panel) for panel in panels.all()]
+    drawings = [box_of(panel.locator(".drawing svg")) for panel in panels.all()]
+    assert drawings[0]["width"] == drawings[1]["width"]
+    assert drawings[0]["height"] == drawings[1]["height"]
+    assert boxes[0]["width"] == boxes[1]["width"]
+    if size == PHONE:
+        assert boxes[1]["y"] >= boxes[0]["y"] + boxes[0]["height"]
+        assert boxes[0]["x"] == boxes[1]["x"]
+    else:
+        assert boxes[0]["y"] == boxes[1]["y"]
+        assert drawings[0]["y"] == drawings[1]["y"]
+        assert all(lowest(panel) <= size["height"] for panel in panels.all())
+    for panel in panels.all():
+        pressed = panel.locator(".atom[aria-pressed=true]")
+        assert pressed.get_attribute("data-atom") == "2"
+        assert panel.locator(".atom.other").get_attribute("data-atom") == "4"
+        assert panel.locator(".bars .now").count() == 1
+    assert host.evaluate(SMALL) == []
+    beside = [panel.locator(".path li:not(.none) > span:last-child") for panel in panels.all()]
+    beside = [part.evaluate_all(NUMBERS) for part in beside]
+    predictions = host.locator(".prediction b").all_inner_texts()
+    for which, address in enumerate(("graphormer&weight=5&i=3&j=5", "csa&weight=35&i=2&j=4")):
+        alone = explainer(f"#model={address}&{chosen}")
+        rows = alone.locator(".path li > span:last-child").evaluate_all(NUMBERS)
+        assert alone.locator(".prediction b").inner_text() == predictions[which]
+        same = [x == y for x, y in zip(rows, beside[which], strict=True)]
+        assert [at for at, equal in enumerate(same) if not equal] == [len(rows) - 2]  # “layer 2 →”
+
+
+def test_a_choice_in_one_of_two_models_is_made_in_both(explainer, page):
+    host = explainer("#model=graphormer&molecule=aspirin&i=2&j=4&beside=egt")
+    panels = host.locator(".panel")
+    panels.nth(1).locator(".atom").nth(7).click()
+    page.mouse.move(1, 1)
+    for panel in panels.all():
+        assert panel.locator(".atom[aria-pressed=true]").get_attribute("data-atom") == "7"
+        assert panel.locator(".says-row b").first.inner_text() == "C7"
+    panels.nth(1).locator(".bars").press("ArrowRight")
+    looked = [panel.locator(".says-row").inner_text().split(" on ")[1] for panel in panels.all()]
+    assert looked == ["C4", "C4"]  # O3 was chosen
+    before = panels.nth(1).locator("h2").inner_text()
+    host.get_by_role("button", name="Remove C7").click()
+    assert panels.nth(1).locator("h2").inner_text() != before
+    host.locator("[data-token]").click()
+    assert "EGT has no [VNode]" in panels.nth(1).inner_text()
+    host.locator("[data-beside]").select_option("")
+    host.locator(".flow .result").wait_for()
+    assert panels.count() == 0
+
+
+TARGETS = """host => [...host.shadowRoot
+  .querySelectorAll("button, select, input, summary, .row label")]
+  .filter((each) => each.getClientRects().length && each.type !== "checkbox")
+  .map((each) => [each.textContent || each.ariaLabel, each.getBoundingClientRect()])
+  .filter(([, box]) => Math.min(box.width, box.height) < 24)
+  .map(([name, box]) => `${name.trim().slice(0, 30)}: ${box.width} × ${box.height}`)"""
+
+
+@pytest.mark.parametrize("size", [SMALL_LAPTOP, PHONE])
+@pytest.mark.parametrize("said", ["", "#model=egt", "#model=csa&beside=grpe"])
+def test_what_a_finger_has_to_hit_is_24_pixels_wide_and_high(explainer, page, size, said):
+    page.set_viewport_size(size)
+    host = explainer(said)
+    assert host.evaluate(TARGETS) == []
+
+
+def test_in_a_large_molecule_a_click_beside_an_atom_chooses_it(explainer, page):
+    host = explainer(f"#model=csa&smiles={'C' * 54}")
+    box = box_of(host.locator(".molecule .atom").nth(27))  # at the bottom of the chain
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] + 8)
+    assert host.locator(".molecule .atom").nth(27).get_attribute("aria-pressed") == "true"
+
+
+def test_a_covered_step_of_the_tour_shows_no_number_of_the_path(explainer):
+    host = explainer()
+    tour = host.locator(".tour")
+    tour.get_by_role("button").click()
+    tour.get_by_role("button", name="Skip").click()
+    tour.get_by_role("button", name="Next").click()
+    hidden = """path => [...path.querySelectorAll("li > *")].filter((part) =>
+      /\\d\\.\\d/.test(part.textContent) && !part.textContent.startsWith("exact") &&
+      getComputedStyle(part).visibility !== "hidden").map((part) => part.textContent)"""
+    assert host.locator(".path").evaluate(hidden) == []
+    tour.get_by_role("button", name="Skip").click()
+    assert len(host.locator(".path").evaluate(hidden)) > 8
+
+
+def test_the_tour_follows_a_cut_weight_to_the_prediction(explainer):
+    """The numbers of the step are those of PyTorch without the message."""
+    host = explainer()
+    tour = host.locator(".tour")
+    tour.get_by_role("button").click()
+    for _ in range(6):
+        tour.get_by_role("button", name="Skip").click()
+        tour.get_by_role("button", name="Next").click()
+    tour.get_by_role("button", name="layer 2").click()
+    said = tour.locator("p").inner_text()
+    assert "Right." in said
+    before, after = states(cut=False), states(cut=True)  # [layers, tokens, d]
+    moved = (before - after).norm(dim=-1) / before.norm(dim=-1)
+    virtual, c1 = moved[:, 0].tolist(), moved[:, 2].tolist()
+    assert virtual[0] == 0
+    for number in (c1[0], virtual[1], c1[3], virtual[3]):
+        digits = 0 if number >= 0.1 else 1
+        assert f"{100 * number:.{digits}f}\u00a0%" in said
+
+
+def states(cut: bool) -> torch.Tensor:
+    """h after each layer; with ``cut``, C1 lacks O3's message of head 5 in layer 1."""
+    predictor = copy.copy(load("graphormer-100k/molecules"))
+    _, attention = predictor.predict(SMILES[:1], return_attention=True)
+    weight = attention[0][0, 4, 1, 3]
+    channels = slice(32, 40)  # of head 5
+    model = copy.deepcopy(predictor.model)
+    values = []
+    found = []
+
+    def without_message(_, given):
+        z = given[0].clone()
+        if cut:
+            z[0, 2, channels] -= weight * values[0][0, 4, channels]
+        return (z,)
+
+    first = model.layers[0].attention
+    first.value.register_forward_hook(lambda _, __, value: values.append(value))
+    first.output.register_forward_pre_hook(without_message)
+    for layer in model.layers:
+        layer.register_forward_hook(lambda _, __, h: found.append(h))
+    batch = collate(encode([predictor.featurize(SMILES[0])], *predictor.transforms))
+    with torch.inference_mode():
+        model(batch)
+    return torch.cat(found)
+
+
 def test_an_address_that_names_nothing_known_shows_the_start(explainer):
     host = explainer("#model=none&molecule=none&layer=99&i=-1&shift=x&beside=none")
     assert host.locator(".prediction b").inner_text() == "1.07"
@@ -420,8 +629,8 @@ def test_the_tour_asks_first_goes_by_key_through_four_models_and_undoes_its_chan
     tour.get_by_role("button", name="Back").press("Enter")
     models = set()
     asked = 0
-    for step in range(1, 11):
-        tour.get_by_text(f"{step} of 10").wait_for()
+    for step in range(1, 12):
+        tour.get_by_text(f"{step} of 11").wait_for()
         if tour.locator("[data-answer]").count():
             asked += 1
             assert host.locator(".chips button").count() == 0  # not before the answer
@@ -429,8 +638,8 @@ def test_the_tour_asks_first_goes_by_key_through_four_models_and_undoes_its_chan
             tour.locator(".next").wait_for()
         models.add(host.locator("[data-model][aria-pressed=true]").inner_text())
         page.keyboard.press("Enter")
-    tour.get_by_text("Take the 10-step tour").wait_for()
-    assert asked == 10
+    tour.get_by_text("Take the 11-step tour").wait_for()
+    assert asked == 11
     assert models == {"CSA", "Graphormer", "EGT", "GRPE"}
     assert host.locator(".chips button").count() == 0
 
@@ -441,11 +650,11 @@ def test_the_tour_marks_what_a_step_has_changed_and_says_what_it_was(explainer):
     tour = host.locator(".tour")
     tour.get_by_role("button").click()
     marked = host.locator(".differs")
-    for step in range(1, 9):
-        tour.get_by_text(f"{step} of 10").wait_for()
+    for step in range(1, 10):
+        tour.get_by_text(f"{step} of 11").wait_for()
         assert marked.count() == 0  # before the answer
         tour.get_by_role("button", name="Skip").click()
-        if step < 8:
+        if step < 9:
             tour.get_by_role("button", name="Next").click()
     layers = host.locator(".flow [data-layer]")
     differ = layers.evaluate_all("all => all.map((each) => each.classList.contains('differs'))")
@@ -476,8 +685,8 @@ def test_on_a_phone_the_controls_of_the_explainer_take_two_rows(explainer, page)
     assert host.locator(".molecule .atom").count() == 3
 
 
-@pytest.mark.parametrize("smiles", ["C", "CC", "CCO"])
-def test_the_headings_of_a_small_matrix_are_complete(explainer, smiles):
+@pytest.mark.parametrize("smiles", ["C", "CC", "CCO", "C" * 54])
+def test_the_labels_of_a_matrix_are_complete(explainer, smiles):
     host = explainer(f"#model=csa&smiles={smiles}")
     outside = """svg => [...svg.querySelectorAll("text")].filter((text) => {
       const [inner, outer] = [text.getBoundingClientRect(), svg.getBoundingClientRect()];
@@ -501,11 +710,11 @@ def test_on_a_phone_the_tour_shows_what_it_asks_about_above_the_question(explain
         4: ".path",
         5: ".molecule fieldset",
     }
-    shown |= {6: ".path", 7: "fieldset .maps", 8: "fieldset .maps", 9: "fieldset .maps"}
-    shown[10] = ".molecule"
-    for step in range(1, 11):
-        host.locator(".tour").get_by_text(f"{step} of 10").wait_for()
-        for button in ("Skip", "Next" if step < 10 else "Finish"):
+    shown |= {6: ".path", 7: ".path", 8: "fieldset .maps", 9: "fieldset .maps"}
+    shown |= {10: "fieldset .maps", 11: ".molecule"}
+    for step in range(1, 12):
+        host.locator(".tour").get_by_text(f"{step} of 11").wait_for()
+        for button in ("Skip", "Next" if step < 11 else "Finish"):
             card, top = (
                 host.locator(".tour").bounding_box()["y"],
                 lowest(host.locator(".prediction")),
@@ -514,6 +723,9 @@ def test_on_a_phone_the_tour_shows_what_it_asks_about_above_the_question(explain
             for part in map(host.locator, parts):
                 assert part.bounding_box()["y"] >= (0 if step in (1, 2) else top - 1)
                 assert lowest(part) <= card + 1
+            # Nothing half covered stands between the prediction and what the step is about.
+            for part in map(host.locator, (".under button", ".key")):
+                assert lowest(part) <= top + 1 or part.bounding_box()["y"] >= top - 1
             host.get_by_role("button", name=button).click()
 
 

@@ -69,7 +69,7 @@ gtcourse.look = (function () {
     option { color: CanvasText; background: Canvas; }
     button:hover { background: var(--soft); }
     button:disabled { opacity: .6; cursor: default; }
-    button[aria-pressed="true"] { background: #2a69a8; border-color: #2a69a8; color: #fff; }
+    button[aria-pressed="true"] { background-color: #2a69a8; border-color: #2a69a8; color: #fff; }
     :focus-visible { outline: 2px solid ${COLORS.node}; outline-offset: 2px; }
     h2 { font-size: 14.5px; font-weight: 600; line-height: 1.3; margin: .45rem 0 .25rem; }
     h2 small { font-weight: 400; }
@@ -84,7 +84,7 @@ gtcourse.look = (function () {
     .picker > summary::after { content: "▾"; }
     .picker > summary::-webkit-details-marker { display: none; }
     .picker { position: relative; }
-    .more { display: none; }
+    .more, .phone { display: none; }
     .strip { position: absolute; z-index: 7; top: calc(100% + .3rem); left: 0; width: min(44rem, 62cqw); max-height: 22rem; overflow: auto; display: grid; gap: .3rem;
       grid-template-columns: repeat(auto-fill, minmax(7rem, 1fr)); padding: .5rem; background: var(--page); border: 1px solid var(--line); border-radius: .4rem;
       box-shadow: 0 .4rem 1rem #0004; }
@@ -129,8 +129,9 @@ gtcourse.look = (function () {
     [data-cover~="molecule"] .molecule .disc { fill: var(--page); }
     [data-cover~="molecule"] .molecule .name { fill: var(--ink); }
     [data-cover~="maps"] :is(.maps, .flow) canvas, [data-cover~="channels"] .maps canvas { opacity: 0; }
-    [data-cover~="maps"] :is(.maps button, button.card), [data-cover~="channels"] .maps button { background-image: repeating-linear-gradient(45deg, var(--soft) 0 4px, transparent 4px 8px); }
-    [data-cover~="matrix"] .cells, [data-cover~="path"] .path li > span:last-child { visibility: hidden; }
+    [data-cover~="maps"] :is(.maps button, button.card), [data-cover~="channels"] .maps button { background-image: repeating-linear-gradient(45deg, var(--hatch, var(--soft)) 0 4px, transparent 4px 8px); }
+    [data-cover] button[aria-pressed="true"] { --hatch: #ffffff30; }
+    [data-cover~="matrix"] .cells, [data-cover~="path"] .path :is(li > span:last-child, .from-row small) { visibility: hidden; }
 
     .body { flex: 1 0 100%; min-width: 0; display: grid; grid-template-columns: minmax(18rem, 22.5rem) minmax(0, 1fr); gap: 1.6rem; margin-top: .2rem; }
     .left, .right { min-width: 0; }
@@ -138,10 +139,11 @@ gtcourse.look = (function () {
     .prediction b { font-size: 23px; line-height: 1; }
     .axis { width: 100%; height: 34px; display: block; overflow: visible; }
     .under { display: flex; justify-content: space-between; align-items: center; gap: .5rem; }
-    .under button { border: 0; padding: 0; font-size: 13px; text-decoration: underline; white-space: nowrap; }
+    .under button { border: 0; padding: 0 .2rem; min-height: 24px; font-size: 13px; text-decoration: underline; white-space: nowrap; }
     .key { display: flex; gap: .9rem; min-height: 1.1rem; font-size: 13px; line-height: 1.1rem; white-space: nowrap; }
     .key i { display: inline-block; width: .65rem; height: .65rem; border-radius: 50%; margin-right: .3rem; background: ${COLORS.node}; }
     .key .old i { background: none; border: 1.5px solid currentColor; }
+    .key .second i { width: .6rem; height: .6rem; border-radius: 0; transform: rotate(45deg); background: var(--page); border: 2px solid currentColor; }
     .key .exact i { width: 3px; height: .8rem; border-radius: 0; background: ${COLORS.value}; vertical-align: -.1rem; }
     .made { display: flex; justify-content: space-between; align-items: center; gap: .5rem; margin-top: .3rem; }
     .made > button { flex: none; font-size: 13px; }
@@ -152,11 +154,12 @@ gtcourse.look = (function () {
     .row { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; margin-top: .3rem; font-size: 13.5px; }
     .row:first-of-type { margin-top: .1rem; }
     .row button { padding-inline: .45rem; }
-    .row .flip { padding: .1rem .3rem; margin-left: -.2rem; }
+    .row .flip { padding: .1rem .3rem; margin-left: -.15rem; min-width: 24px; }
+    .row label { min-height: 24px; display: inline-flex; gap: .4rem; align-items: center; }
     output { min-width: 2.2rem; font-variant-numeric: tabular-nums; text-align: right; }
-    input[type="range"] { flex: 1 1 6rem; min-width: 5rem; accent-color: color-mix(in srgb, ${COLORS.bias} 65%, var(--ink)); }
-    .molecule svg, .beside svg { width: 100%; height: auto; display: block; }
-    .molecule, .beside { color: color-mix(in srgb, currentColor 75%, transparent); }
+    input[type="range"] { flex: 1 1 6rem; min-width: 5rem; min-height: 24px; accent-color: color-mix(in srgb, ${COLORS.bias} 65%, var(--ink)); }
+    :is(.molecule, .drawing, .bars) svg { width: 100%; height: auto; display: block; }
+    .molecule, .drawing { color: color-mix(in srgb, currentColor 75%, transparent); }
     .name { pointer-events: none; }
     .atom { fill: transparent; cursor: pointer; outline: none; }
     .atom.chosen { stroke: ${COLORS.node}; stroke-width: 3.5; }
@@ -164,7 +167,7 @@ gtcourse.look = (function () {
     .atom.other { stroke: ${COLORS.edge}; stroke-width: 3; }
     .atom.removed { fill: color-mix(in srgb, var(--page) 80%, transparent); stroke: #d1495b; stroke-width: 2; stroke-dasharray: 3 3; }
     .legend { margin: .2rem 0 0; min-height: 3.3rem; font-size: 13.5px; }
-    .legend select { padding: 0 .2rem; margin-left: .2rem; }
+    .legend select { padding: 0 .2rem; min-height: 24px; margin-left: .2rem; }
     .scale { display: grid; grid-template-columns: repeat(4, 4rem); font-size: 12.5px; line-height: 1.3; margin-top: .25rem; }
     .scale .ramp { grid-column: 1 / -1; height: .6rem; border-radius: 2px; box-shadow: inset 0 0 0 1px var(--line); }
     .scale .uniform { border-left: 2px solid currentColor; padding-left: .25rem; margin-top: -.6rem; padding-top: .7rem; grid-column: 2 / 4; }
@@ -177,7 +180,7 @@ gtcourse.look = (function () {
     .card canvas { width: 100%; max-width: 4.6rem; }
     button.card { justify-content: flex-start; gap: .1rem; cursor: zoom-in; }
     button.card:hover { background: var(--page); border-color: ${COLORS.node}; }
-    button.card[aria-pressed="true"] { background: #2a69a8; border-color: #2a69a8; color: #fff; }
+    button.card[aria-pressed="true"] { background-color: #2a69a8; border-color: #2a69a8; color: #fff; }
     .card.result { border-color: ${COLORS.node}; font-size: 16px; font-weight: 600; }
     .into { font-size: 12.5px; white-space: nowrap; text-align: center; font-weight: 600; line-height: 1.3; padding: .05rem 0; }
     .into span { color: color-mix(in srgb, var(--pairs) 60%, var(--ink)); }
@@ -186,7 +189,7 @@ gtcourse.look = (function () {
     [data-more] { -webkit-mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); }
     .maps { display: grid; grid-auto-flow: column; grid-template-rows: repeat(var(--rows), auto); grid-auto-columns: var(--square); gap: .2rem; overflow-x: auto; padding: 2px 2px .2rem; scrollbar-width: thin; }
     .maps button { padding: 2px; font-size: 12.5px; line-height: 1.15; cursor: zoom-in; }
-    .maps button[aria-pressed="true"] { background: #2a69a8; }
+    .maps button[aria-pressed="true"] { background-color: #2a69a8; }
     canvas { image-rendering: pixelated; display: block; border-radius: 2px; width: 100%; }
     .maps canvas, .card canvas { aspect-ratio: 1; }
     .weight { display: grid; grid-template-columns: minmax(0, 9fr) minmax(0, 11fr); gap: .9rem; margin-top: .35rem; }
@@ -199,21 +202,47 @@ gtcourse.look = (function () {
       background: var(--soft); font-variant-numeric: tabular-nums; min-height: 1.24rem; line-height: 1.22; }
     .path li.total { background: none; font-weight: 600; border-top: 1px solid var(--line); }
     .path small { opacity: .85; font-size: 12.5px; font-weight: 400; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-    .path button { padding: 0 .4rem; line-height: 1.2; }
-    .vector { width: 5.6rem; height: .8rem; }
+    .path button { padding: 0 .4rem; min-height: 24px; line-height: 1.2; }
+    .vector { width: 5.6rem; height: .8rem; display: inline-block; vertical-align: middle; }
     .one { display: inline-block; width: 1rem; height: .8rem; vertical-align: middle; border-radius: 2px; margin-right: .3rem; }
     .amount { display: inline-block; position: relative; width: 3.2rem; height: .6rem; background: var(--soft); margin-right: .4rem; border-radius: 2px; }
     .amount i { position: absolute; inset: 0 auto 0 0; background: #e8792f; border-radius: 2px; }
     .amount u { position: absolute; top: -2px; bottom: -2px; border-left: 2px solid currentColor; }
-    .beside { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: .5rem; align-items: center; margin-top: .35rem; }
-    .beside table { border-collapse: collapse; font-size: 13px; color: var(--ink); }
-    .beside :is(th, td) { padding: .2rem .35rem; text-align: right; font-variant-numeric: tabular-nums; }
-    .beside th:first-child { text-align: left; }
+    .length { font-size: 12.5px; }
+
+    /* Two models side by side: what they share is above, and each has a panel of the same size. */
+    .comparing .body { grid-template-columns: minmax(0, 1fr); gap: .5rem; }
+    .comparing .left { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); grid-template-rows: auto auto auto auto auto; gap: 0 1.2rem; align-content: start; }
+    .comparing .left > :is(.molecule, .changed) { display: none; }
+    .comparing .made { grid-area: 1 / 2; }
+    .comparing fieldset { grid-area: 2 / 2 / 6 / 2; min-height: 0; align-self: start; }
+    .two { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1.2rem; }
+    .panel { display: grid; grid-template-rows: subgrid; grid-row: span 5; min-width: 0; border-top: 4px solid ${COLORS.node}; }
+    .panel + .panel { border-color: var(--ink); }
+    .panel h2 b { font-size: 16px; }
+    .choose { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; font-size: 13.5px; margin-bottom: .3rem; }
+    .halves { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: .6rem; align-items: start; }
+    .panel .path li { grid-template-columns: 7.2rem minmax(0, 1fr) auto; }
+    .panel .path .whole { display: block; padding: .3rem .4rem; }
+    .panel .path .none { opacity: .7; background: none; }
+    .panel .vector { width: 3.2rem; display: inline-block; vertical-align: middle; }
+    .panel .path .long { display: none; }
+    .panel .amount { display: none; }
+    .says-row { margin: .3rem 0 .1rem; font-size: 13px; font-variant-numeric: tabular-nums; }
+    .bars { cursor: pointer; touch-action: manipulation; }
+    .bars text { fill: var(--ink); font-size: 12px; pointer-events: none; }
+    .bars .now { stroke: var(--ink); stroke-width: 2; }
+    .bars .base { stroke: var(--line); }
+    .bars .even { stroke: var(--ink); stroke-dasharray: 3 3; opacity: .7; }
+    .beyond { margin: .3rem 0 0; border-left: 4px solid var(--gold); padding-left: .5rem; font-size: 13px; line-height: 1.2rem; }
+    .beyond:empty { display: none; }
     .waiting { min-height: 20rem; display: grid; place-items: center; }
     @container (max-width: 820px) {
       .bar { display: contents; }
       .body { display: flex; flex-direction: column; gap: 0; }
       .left { display: contents; }
+      .comparing .left { display: contents; }
+      .comparing .right { order: 1; }
       .molecule, .legend { order: 1; }
       .molecule { margin-top: .4rem; }
       .made, fieldset, .left > .changed { order: 2; }
@@ -224,8 +253,16 @@ gtcourse.look = (function () {
       .levels > h2:first-child { margin-top: .8rem; }
       .ribbon { white-space: normal; min-width: 0; }
     }
+    @container (max-width: 1000px) {
+      .halves { grid-template-columns: minmax(0, 1fr); }
+      .panel .path li { grid-template-columns: 6.6rem minmax(0, 1fr) auto; }
+    }
+    @container (max-width: 620px) {
+      .two { grid-template-columns: minmax(0, 1fr); }
+      .panel + .panel { margin-top: .8rem; }
+    }
     @container (max-width: 560px) {
-      .weight, .beside { grid-template-columns: minmax(0, 1fr); }
+      .weight { grid-template-columns: minmax(0, 1fr); }
       .tour:has(p) { grid-template-columns: minmax(0, 1fr); }
     }
     @container (max-width: 520px) {
@@ -241,11 +278,14 @@ gtcourse.look = (function () {
       .strip { width: 100%; top: 5.3rem; }
       .more { display: block; }
       .long { display: none; }
+      .phone { display: inline; }
       .legend { font-size: 13px; }
       .extra { order: -1; flex: 1 0 auto; }
       .own input { flex: 1 1 6rem; }
       .frame:not(.all) .extra { display: none; }
-      .path li { grid-template-columns: 7.6rem minmax(0, 1fr) auto; }
+      .path li { grid-template-columns: 7.4rem minmax(0, 1fr) auto; gap: .25rem; }
+      .vector { width: 2.6rem; }
+      .amount { width: 1.8rem; margin-right: .2rem; }
     }`;
 
   return { ABOUT, COLORS, CSS, FULL, css, fullWeight, ofNumber, ofWeight, pixels, ramp };

@@ -12,7 +12,8 @@
 // `changes` is what a reader has changed:
 //   removed: Set of atoms; shift: {distance: number} added to Graphormer's bias; closed: Set of
 //   "layer,head" whose EGT gate is shut; flips: Set of EGT's singular pairs; off: Set of GRPE's
-//   terms; perHead: true for one logit per head in CSA.
+//   terms; perHead: true for one logit per head in CSA; cut: Set of "kind,layer,channel,i,j", weights
+//   of the model of this kind that are set to 0 after the softmax, the others staying as they are.
 gtcourse.models = (function () {
   "use strict";
 
@@ -46,6 +47,16 @@ gtcourse.models = (function () {
   /** Which tokens are removed, [T]. */
   function removedTokens(changes, T, first) {
     return Array.from({ length: T }, (_, token) => changes.removed.has(token - first));
+  }
+
+  /** Weights without those that are cut: a message is missing, and no other weight makes up for it. */
+  function withoutCut(attention, changes, kind, layer, T) {
+    for (const cut of changes.cut) {
+      const [of, ...place] = cut.split(",");
+      const [at, channel, i, j] = place.map(Number);
+      if (of === kind && at === layer) attention[(channel * T + i) * T + j] = 0;
+    }
+    return attention;
   }
 
   function preNorm(h, w, name, attend, second) {
@@ -104,7 +115,7 @@ gtcourse.models = (function () {
         const [query, key, value] = projections(x, w, `layers.${l}.attention`);
         const dot = dots(query, key, T, H);
         const logits = sum(dot, spatial, edges);
-        const attention = softmax(logits, T, removed);
+        const attention = withoutCut(softmax(logits, T, removed), changes, "graphormer", l, T);
         const terms = [["dot", dot], ["b", spatial], ["c", edges]];
         return { terms, logits, attention, value, z: gather(attention, value, T) };
       }, 2);
@@ -163,7 +174,7 @@ gtcourse.models = (function () {
         const ofKey = fill(H, T, (head, i, j) =>
           product("key", key, j, tables.query, relation[i * T + j], head));
         const logits = sum(dot, ofQuery, ofKey);
-        const attention = softmax(logits, T, removed);
+        const attention = withoutCut(softmax(logits, T, removed), changes, "grpe", l, T);
         const extra = changes.off.has("value") ? null :
           (c, i, j) => tables.value[relation[i * T + j] * d + c];
         const terms = [["dot", dot], ["query", ofQuery], ["key", ofKey]];
@@ -216,7 +227,8 @@ gtcourse.models = (function () {
       const gates = fill(H, T, (head, i, j) => (changes.closed.has(`${l},${head}`) ? 0 :
         sigmoid(openings[(i * T + j) * H + head])));
       const logits = sum(dot, bias);
-      const attention = softmax(logits, T, removed).map((weight, at) => weight * gates[at]);
+      const open = softmax(logits, T, removed).map((weight, at) => weight * gates[at]);
+      const attention = withoutCut(open, changes, "egt", l, T);
       const before = h;
       const z = gather(attention, value, T);
       h = plus(h, output(z, w, `layers.${l}.attention`));
@@ -309,7 +321,7 @@ gtcourse.models = (function () {
       const ofHead = dots(query, key, T, H);
       const dot = fill(d, T, (c, i, j) => ofHead[(Math.floor(c / K) * T + i) * T + j]);
       const logits = sum(dot, bias);
-      const attention = softmax(logits, T, removed);
+      const attention = withoutCut(softmax(logits, T, removed), changes, "csa", l, T);
       const before = h;
       const extra = (c, i, j) => values[(c * T + i) * T + j];
       const z = gather(attention, value, T, extra);
@@ -342,7 +354,8 @@ gtcourse.models = (function () {
   const kinds = { graphormer, egt, grpe, csa };
 
   function unchanged() {
-    return { removed: new Set(), shift: {}, closed: new Set(), flips: new Set(), off: new Set(), perHead: false };
+    const [removed, closed, flips, off, cut] = Array.from({ length: 5 }, () => new Set());
+    return { removed, shift: {}, closed, flips, off, perHead: false, cut };
   }
 
   function run(model, molecule, changes) {

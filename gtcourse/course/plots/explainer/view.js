@@ -1,4 +1,5 @@
-// The explainer's page: the whole model, one layer and one weight, and beside them the molecule.
+// The explainer's page: the whole model, one layer and one weight, and beside them the molecule; or two
+// models side by side, each with the same molecule, the same pair and the path of one of its weights.
 // gtcourse.explain(host, {models, molecules}); a model with `src` is fetched when it is chosen, by a
 // script that calls gtcourse.deliver(name, model).
 //
@@ -14,6 +15,7 @@
   const SCOPES = ["weight", "layer", "model"];  // of what the molecule shows the weights
   const FIRST = { graphormer: 4, csa: 34 };  // the head or channel that is shown first: one that follows bonds
   const LEAST = 0.05;  // of the colour scale: a smaller difference is not marked
+  const FINGER = 22;  // pixels from the middle of an atom within which it is meant
   const NAMED = 2;  // at most so many atoms are named in the sentence on what has changed
 
   async function fetched(model) {
@@ -36,8 +38,9 @@
   gtcourse.explain = function (host, data) {
     const root = host.attachShadow({ mode: "open" });
     const state = { model: null, molecule: data.molecules[0], scope: "weight", layer: 0, channel: 0, i: 1, j: 3,
-      distance: 1, effects: false, beside: null, changes: gtcourse.models.unchanged(), removed: new Map() };
+      distance: 1, effects: false, beside: null, second: { layer: 0, channel: 0 }, changes: gtcourse.models.unchanged(), removed: new Map() };
     let [result, before, hover] = [null, null, null];
+    let [other, otherBefore] = [null, null];  // the same of the model beside, where there is one
     const worth = new WeakMap();  // what each atom adds to a result's prediction, once it is known
     root.innerHTML = `<style>${CSS}</style>
       <div class="page"><div class="frame"><div class="tour"></div><div class="bar"><div class="models" role="group" aria-label="model"></div>
@@ -45,15 +48,14 @@
         <button class="more" data-act="more" aria-expanded="false">More</button><form class="own extra"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" autocomplete="off" autocapitalize="off" spellcheck="false">
           <button aria-label="Read this SMILES">↵</button></form>
         <select class="extra" data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" role="status"></p>
-      <div class="body"><div class="left"><p class="prediction" role="status"></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div>
+      <div class="body"><div class="left"><p class="prediction" role="status"></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div><p class="beyond" role="status"></p>
         <div class="made"><div class="chips" role="group" aria-label="changes" tabindex="-1"></div><button data-act="reset">Undo all</button></div><fieldset></fieldset>
         <div class="molecule"></div><p class="legend"><span class="says"></span> <select data-scope aria-label="what the molecule shows"></select><span class="scale"></span></p><p class="changed" role="status"></p></div>
-        <div class="right"><div class="waiting">loading the model …</div><div class="levels" hidden>
+        <div class="right"><div class="waiting">loading the model …</div><div class="two" hidden></div><div class="levels" hidden>
           <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow"></div>
           <h2 class="of-layer"></h2><div class="maps" tabindex="0" role="group"></div>
           <div class="weight"><div><h2>3 · One weight</h2><div class="matrix" tabindex="0" role="group"
-            aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div></div>
-          <div class="beside" hidden></div></div></div></div></div></div>`;
+            aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div></div></div></div></div></div></div>`;
     const find = (selector) => root.querySelector(selector);
     const all = (selector) => [...root.querySelectorAll(selector)];
     const about = () => ABOUT[state.model.kind];
@@ -62,14 +64,20 @@
     const nameOf = (token, first = result.first) => (token < first ? "[VNode]" :
       `${state.molecule.symbols[token - first]}${token - first}`);
     const layer = () => result.layers[state.layer];
-    const mapOf = (values, T = tokens()) => values.subarray(state.channel * T * T, (state.channel + 1) * T * T);
+    const slab = (values, channel, T) => values.subarray(channel * T * T, (channel + 1) * T * T);
+    const mapOf = (values, T = tokens()) => slab(values, state.channel, T);
     const channels = () => layer().attention.length / tokens() ** 2;
     const [i, j] = [() => hover?.i ?? state.i, () => hover?.j ?? state.j];
     const removed = () => state.removed.get(state.molecule) ?? new Set();
-    const isRemoved = (token) => removed().has(token - result.first);
+    const isRemoved = (token, first = result.first) => removed().has(token - first);
     const changes = () => ({ ...state.changes, removed: removed() });
-    const drawn = (molecule, width) => gtcourse.molecule.drawing(molecule,
-      molecule.symbols.map((symbol, at) => `${symbol}${at}`), width || 340, HEIGHT);
+    const drawn = (molecule, width, height = HEIGHT) => gtcourse.molecule.drawing(molecule,
+      molecule.symbols.map((symbol, at) => `${symbol}${at}`), width || 340, height);
+    const widthOf = (element, otherwise) => element.clientWidth || otherwise;
+    /** What is shown of the model, and of the one beside it: what it computes now, what it computed as it
+        was trained, and which of its weights is chosen. */
+    const one = () => ({ model: state.model, run: result, was: before, layer: state.layer, channel: state.channel });
+    const two = () => ({ model: state.beside, run: other, was: otherBefore, ...state.second });
 
     find(".models").innerHTML = data.models.map((model, at) => `<button data-model="${at}">${ABOUT[model.kind].title}</button>`).join("");
     find(".strip").innerHTML = data.molecules.map((molecule, at) =>
@@ -88,7 +96,14 @@
 
     function showMolecule() {
       find(".picker > summary").textContent = state.molecule.own ? "your molecule" : state.molecule.name;
-      find(".molecule").innerHTML = drawn(state.molecule, find(".molecule").clientWidth);
+      const note = find(".beyond").offsetHeight;  // what it takes, the drawing gives, so that all is in view
+      find(".molecule").innerHTML = drawn(state.molecule, find(".molecule").clientWidth, HEIGHT - note);
+    }
+
+    /** Another molecule, without the cuts: their atoms are those of the last one. */
+    function takeMolecule(molecule) {
+      state.changes = { ...state.changes, cut: new Set() };
+      Object.assign(state, { molecule, effects: false });
     }
 
     async function choose(model) {
@@ -109,14 +124,18 @@
       const inside = (token) => Math.max(0, Math.min(token, tokens() - 1));
       Object.assign(state, { i: inside(state.i), j: inside(state.j), channel: Math.min(state.channel, channels() - 1) });
       find(".waiting").hidden = true;
-      find(".levels").hidden = false;
-      find(".weight").hidden = Boolean(state.beside);  // what is hidden has no width to be drawn in
+      find(".levels").hidden = Boolean(state.beside);  // what is hidden has no width to be drawn in
+      find(".two").hidden = !state.beside;
+      find(".frame").classList.toggle("comparing", Boolean(state.beside));
+      find("[data-beside]").value = state.beside ? data.models.indexOf(state.beside) : "";
       all("[data-model], [data-molecule]").forEach(press);
+      find(".beyond").textContent = beyond();
       showMolecule();
       buildChanges();
       buildFlow();
       buildMaps();
       buildMatrix();
+      buildTwo();
       draw();
     }
 
@@ -124,10 +143,24 @@
       before = gtcourse.models.run(state.model, state.molecule, {});
       result = gtcourse.models.run(state.model, state.molecule, changes());
       hover = null;
+      calculateBeside();
+    }
+
+    /** The model beside is as it was trained; what it shares with the other is the molecule. */
+    function calculateBeside() {
+      if (!state.beside) {
+        [other, otherBefore] = [null, null];
+        return;
+      }
+      otherBefore = gtcourse.models.run(state.beside, state.molecule, {});
+      other = removed().size ? gtcourse.models.run(state.beside, state.molecule, { removed: removed() }) : otherBefore;
+      const channels = other.layers[0].attention.length / (n() + other.first) ** 2;
+      state.second = { layer: Math.min(state.second.layer, other.layers.length - 1), channel: Math.min(state.second.channel, channels - 1) };
     }
 
     function recalculate() {
       result = gtcourse.models.run(state.model, state.molecule, changes());
+      calculateBeside();
       draw();
     }
 
@@ -135,10 +168,11 @@
       drawPrediction();
       drawChips();
       drawChanges();
-      drawFlow();
-      drawMaps();
-      drawMatrix();
-      drawBeside();
+      if (!state.beside) {
+        drawFlow();
+        drawMaps();
+        drawMatrix();
+      }
       drawPair();
       remember();
     }
@@ -146,6 +180,7 @@
     /** What depends on the pair that is chosen or that the pointer is on. */
     function drawPair() {
       drawMolecule();
+      if (state.beside) return drawTwo();
       drawMark();
       drawPath();
     }
@@ -154,10 +189,12 @@
       const { value } = state.molecule;
       const now = result.prediction;
       const moved = Math.abs(now - before.prediction) > 5e-4;
-      find(".prediction").innerHTML = `penalised logP ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
+      const heading = state.beside ? `<span class="long">penalised logP · </span>${about().title}` : "penalised logP";
+      find(".prediction").innerHTML = `${heading} ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
+        ${state.beside ? `· ${ABOUT[state.beside.kind].title} <b>${number(other.prediction, 2)}</b>` : ""}
         ${value === null ? "<small>· exact: only in RDKit</small>" : `· exact ${number(value, 2)}`}`;
       const values = data.molecules.map((molecule) => molecule.value);
-      const shown = [now, before.prediction];  // of the reader's molecules and changes, some lie beyond the others
+      const shown = [now, before.prediction, other?.prediction ?? now];  // of the reader's molecules and changes, some lie beyond the others
       const low = Math.min(...values.map((x) => x - 1.5), ...shown.map((x) => x - 0.5));
       const high = Math.max(...values.map((x) => x + 1.5), ...shown.map((x) => x + 0.5));
       const axis = find(".axis");
@@ -171,9 +208,25 @@
           font-size="11.5" fill="currentColor" opacity=".85">${number(x, 0)}</text>`).join("")}
         ${value === null ? "" : `<path d="M${place(value)} 1v22" stroke="${COLORS.value}" stroke-width="3"/>`}
         ${moved ? `<circle cx="${place(before.prediction)}" cy="12" r="5" fill="none" stroke="currentColor" stroke-width="1.5"/>` : ""}
-        <circle cx="${place(now)}" cy="12" r="5.5" fill="${COLORS.node}"/>`;
-      find(".key").innerHTML = `<span><i></i>predicted</span>${moved ? '<span class="old"><i></i>before</span>' : ""}${
+        <circle cx="${place(now)}" cy="12" r="5.5" fill="${COLORS.node}"/>
+        ${state.beside ? `<rect x="-5.5" y="-5.5" width="11" height="11" transform="translate(${place(other.prediction)},12) rotate(45)" fill="var(--page)" stroke="currentColor" stroke-width="2"/>` : ""}`;
+      find(".key").innerHTML = `<span><i></i>${state.beside ? about().title : "predicted"}</span>${
+        state.beside ? `<span class="second"><i></i>${ABOUT[state.beside.kind].title}</span>` : ""}${moved ? '<span class="old"><i></i>before</span>' : ""}${
         value === null ? "" : '<span class="exact"><i></i>exact (RDKit)</span>'}`;
+    }
+
+    /** In what the molecule is unlike all that the model was trained on; "" if in nothing. */
+    function beyond() {
+      if (!state.model.trained_on) return "";  // the data are not known here
+      const { atoms: [fewest, most], types } = state.model.trained_on;
+      const strange = types ? [...state.molecule.x.keys()].filter((atom) => !types.includes(state.molecule.x[atom])) : [];
+      const size = n() < fewest || n() > most;
+      const named = strange.slice(0, NAMED).map((atom) => nameOf(atom + result.first));
+      const [verb, more] = [strange.length > 1 ? "are" : "is", strange.length > NAMED ? ` and ${strange.length - NAMED} more` : ""];
+      const reasons = [size && `the molecule has ${n()} atom${n() > 1 ? "s" : ""}, and those in the training data have ${fewest} to ${most}`,
+        strange.length && `${named.join(" and ")}${more} ${verb} of a type (element, charge and hydrogens) that the training data do not contain`];
+      const found = reasons.filter(Boolean);
+      return found.length ? `Do not rely on this prediction: ${found.join("; and ")}.` : "";
     }
 
     const mine = {
@@ -187,13 +240,20 @@
     };
 
     function drawChips() {
-      const list = [...[...removed()].map((atom) => [`removed:${atom}`, `without ${nameOf(atom + result.first)}`]), ...mine[state.model.kind]()];
+      const list = [...[...removed()].map((atom) => [`removed:${atom}`, `without ${nameOf(atom + result.first)}`]), ...cuts(), ...mine[state.model.kind]()];
       find(".chips").innerHTML = list.length ? list.map(([undo, text]) =>
         `<button data-undo="${undo}" aria-label="undo: ${text}">${text} ×</button>`).join("") :
         "<span class='quiet'>The model as it was trained.</span>";
       find('[data-act="reset"]').disabled = !list.length;
       fade(find(".chips"));
     }
+
+    /** The weights of this model that are cut, each with the words of its chip. */
+    const cuts = () => [...state.changes.cut].filter((cut) => cut.startsWith(`${state.model.kind},`)).map((cut) => {
+      const [at, channel, from, to] = cut.split(",").slice(1).map(Number);
+      return [`cut:${cut}`, `no weight ${nameOf(from)} → ${nameOf(to)}, layer ${at + 1}, ${about().weights} ${channel + 1}`];
+    });
+    const chosenCut = () => [state.model.kind, state.layer, state.channel, state.i, state.j].join(",");
 
     function undo(what) {
       const [kind, value] = what.split(":");
@@ -213,8 +273,8 @@
 
     /** The weights that the molecule shows, now and in the model as it was trained. */
     function rows() {
-      const now = shownRow(result, i());
-      const was = shownRow(before, i());
+      const now = shownRow(one(), i());
+      const was = shownRow({ ...one(), run: before }, i());
       const away = now.map((weight, at) => Math.abs(weight - was[at]) / fullWeight(tokens()));
       return { now, was, differs: away.map((by) => by > LEAST), away };
     }
@@ -243,18 +303,17 @@
     const markDiffering = (all, differs) => all.forEach((each, at) => each.classList.toggle("differs", Boolean(differs[at])));
 
     /** The row of an atom as the molecule shows it: of one head, of a layer's mean, or of all layers. */
-    function shownRow(of, token, scope = state.scope) {
-      const T = n() + of.first;
-      const maps = scope === "weight" ? [mapOf(of.layers[state.layer].attention)] :
-        (scope === "layer" ? [of.layers[state.layer]] : of.layers).map((each) => meanMap(each, T));
+    function shownRow({ run, layer: at, channel }, token, scope = state.scope) {
+      const T = n() + run.first;
+      const maps = scope === "weight" ? [slab(run.layers[at].attention, channel, T)] :
+        (scope === "layer" ? [run.layers[at]] : run.layers).map((each) => meanMap(each, T));
       return Array.from({ length: T }, (_, to) => maps.reduce((total, map) => total + map[token * T + to], 0) / maps.length);
     }
 
     function drawMolecule() {
       const T = tokens();
-      const row = shownRow(result, i());
-      if (state.effects && !worth.has(result)) findEffects();
-      const found = state.effects ? worth.get(result) : row.slice(result.first);
+      const row = shownRow(one(), i());
+      const found = state.effects ? effectsOf(one()) : row.slice(result.first);
       gtcourse.molecule.paint(find(".molecule"), found.map((value) => (state.effects ? ofNumber(value, EFFECT) : ofWeight(value, T))));
       all(".molecule .atom").forEach((atom, at) => {
         const token = at + result.first;
@@ -285,33 +344,41 @@
       });
     }
 
-    function drawLegend(T) {
+    function drawLegend(tokens) {
+      const T = state.beside ? n() : tokens;  // two models have one scale, with [VNode] or without
       const removedToo = isRemoved(i()) ? " It has been removed, so no other atom attends to it." : "";
       find(".says").innerHTML = state.effects ? "What each atom adds to the prediction:" : `Orange: where <b>${nameOf(i())}</b> looks.${removedToo}`;
       find(".scale").innerHTML = state.effects ?
         `${ramp("number")}<span>−${EFFECT}</span><span></span><span></span><span class="most">+${EFFECT}</span>` :
         `${ramp("weight")}<span>0</span><span class="uniform">uniform ${number(1 / T, 2)}</span><span class="most">≥ ${number(fullWeight(T), 2)}</span>`;
       const scopes = find("[data-scope]");
-      const words = { weight: `layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}`, layer: `mean of layer ${state.layer + 1}`,
-        model: "mean over all layers" };
+      const words = state.beside ? { weight: "the chosen weights", layer: "the mean of the chosen layers", model: "the mean over all layers" } :
+        { weight: `layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}`, layer: `mean of layer ${state.layer + 1}`, model: "mean over all layers" };
       Object.values(words).forEach((text, at) => { scopes.options[at].text = text; });
       scopes.value = state.scope;
       scopes.hidden = state.effects;
-      scopes.disabled = Boolean(state.beside);  // beside another model it is the mean over all layers
+    }
+
+    /** What each atom adds to a prediction; zeros until that is known. */
+    function effectsOf({ model, run }) {
+      if (!worth.has(run)) {
+        worth.set(run, state.molecule.x.map(() => 0));
+        findEffects(model, run, run === result ? changes() : { removed: removed() });
+      }
+      return worth.get(run);
     }
 
     /** The prediction less that without the atom, atom by atom, so that the page answers meanwhile. */
-    async function findEffects() {
-      const [of, model, molecule, now] = [result, state.model, state.molecule, changes()];
-      const found = molecule.x.map(() => 0);
-      worth.set(of, found);
+    async function findEffects(model, run, now) {
+      const { molecule } = state;
+      const found = worth.get(run);
       for (const atom of molecule.x.keys()) {
         const without = new Set([...now.removed, atom]);
-        found[atom] = of.prediction - gtcourse.models.run(model, molecule, { ...now, removed: without }).prediction;
+        found[atom] = run.prediction - gtcourse.models.run(model, molecule, { ...now, removed: without }).prediction;
         await new Promise((done) => setTimeout(done));
-        if (of !== result) return worth.delete(of);
+        if (run !== result && run !== other) return worth.delete(run);
       }
-      if (state.effects) drawMolecule();
+      if (state.effects) drawPair();
     }
 
     function buildFlow() {
@@ -369,13 +436,14 @@
 
     // The matrix is drawn in pixels, so that its labels are as large in a narrow column as in a wide one.
     const [MARGIN, LABEL, LOW_WINDOW, HEADING] = [45, 12, 860, 88];
+    const HALF = 7;  // of a label's height: the last one may reach beyond its row
     let [cell, side] = [10, 100];  // of a pair, and of the matrix with its labels
 
     function buildMatrix() {
       const T = tokens();
       const room = Math.min(find(".matrix").clientWidth || 280, innerHeight < LOW_WINDOW ? 278 : 380);
-      cell = Math.max(5, Math.min(26, Math.floor((room - MARGIN - 1) / T)));
-      side = MARGIN + Math.max(T * cell, HEADING) + 1;  // a small matrix leaves room for its headings
+      cell = Math.max(4, Math.min(26, Math.floor((room - MARGIN - 1) / T)));
+      side = MARGIN + Math.max(T * cell, HEADING) + HALF;  // a small matrix leaves room for its headings
       const center = MARGIN + Math.max(T * cell, HEADING) / 2;
       const names = Array.from({ length: T }, (_, token) => nameOf(token).replace("[VNode]", "VN"));
       const step = Math.ceil(LABEL / cell);
@@ -404,65 +472,85 @@
         all(which).forEach((text, at) => text.setAttribute("font-weight", at === token ? 700 : 400)));
     }
 
-    /** The complete path of the chosen weight, from the scores to the prediction. */
-    function drawPath() {
-      const T = tokens();
-      const [from, to] = [i(), j()];
-      const at = from * T + to;
-      const here = layer();
+    const line = ({ kind, text, label, value, more = "" }) => `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}</span><small>${label}</small><span>${value}</span></li>`;
+    const length = (values) => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0));
+
+    /** The complete path of a weight, from the scores to the prediction: {rows by name, vectors}. A row is
+        {kind, text, label, value, more}; `vectors` are drawn into the rows' canvases, in order. */
+    function pathOf({ model, run, was, layer: at, channel }, from, to) {
+      const T = n() + run.first;
+      const pair = from * T + to;
+      const here = run.layers[at];
+      const of = ABOUT[model.kind];
+      const name = (token) => nameOf(token, run.first);
+      const mine = (values) => slab(values, channel, T);
       const d = here.value.length / T;
-      const wide = d / channels();
+      const wide = d * T * T / here.attention.length;
       const vectors = [];
-      const line = (kind, text, label, value, more = "") =>
-        `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}</span><small>${label}</small><span>${value}</span></li>`;
       /** A number of the path and, where a change has changed it, what it was in the trained model. */
-      const compared = (of, digits = 3) => {
-        const [now, was] = [result, before].map((run) => number(of(run, run.layers[state.layer]), digits));
-        return now === was ? now : `<span class="was">${was} → </span><mark>${now}</mark>`;
+      const compared = (find, digits = 3) => {
+        const [now, then] = [run, was].map((each) => number(find(each, each.layers[at]), digits));
+        return now === then ? now : `<span class="was">${then} → </span><mark>${now}</mark>`;
       };
-      const vector = (values, limit) => {
-        if (values.length === 1) return `<i class="one" style="background:${css(ofNumber(values[0], limit))}"></i>${number(values[0])}`;
+      /** The numbers of a vector as colours, and its length; a single number as it is. */
+      const vector = (find, limit) => {
+        const values = find(here, run);
+        if (values.length === 1) return `<i class="one" style="background:${css(ofNumber(values[0], limit))}"></i>${compared((each, layer) => find(layer, each)[0])}`;
         vectors.push([values, limit]);
-        return `<canvas class="vector" title="${[...values].slice(0, 8).map((x) => number(x, 2)).join(", ")}${values.length > 8 ? ", …" : ""}"></canvas>`;
+        return `<canvas class="vector" title="${[...values].slice(0, 8).map((x) => number(x, 2)).join(", ")}${values.length > 8 ? ", …" : ""}"></canvas>
+          <span class="length"><span class="long">length </span>${compared((each, layer) => length(find(layer, each)), 2)}</span>`;
       };
-      const slice = (values, token) => values.subarray(token * d + state.channel * wide, token * d + (state.channel + 1) * wide);
+      const slice = (values, token) => values.subarray(token * d + channel * wide, token * d + (channel + 1) * wide);
+      const valueIn = (layer) => slice(layer.value, to).map((x, k) => x + (layer.extra ? layer.extra(channel * wide + k, from, to) : 0));
       // Vectors have one scale in a layer, whatever is changed: full colour at twice what is usual.
       const usual = (values) => 2 * Math.sqrt(values.reduce((sum, x) => sum + x * x, 1e-9) / values.length);
-      const [ofValues, ofTokens] = [usual(before.layers[state.layer].value), usual(before.layers[state.layer].after)];
-      const terms = here.terms.map(([key], which) => {
-        const { kind, text, name } = about().terms[key];
-        return line(kind, text, name, compared((_, of) => mapOf(of.terms[which][1])[at]));
-      });
-      const totalOf = (run, of) => Array.from({ length: T }, (_, m) =>
-        (run === result && isRemoved(m) ? 0 : Math.exp(mapOf(of.logits)[from * T + m]))).reduce((a, b) => a + b, 0);
-      const gone = isRemoved(to);
-      const shareOf = (run, of) => (run === result && gone ? 0 : Math.exp(mapOf(of.logits)[at]) / totalOf(run, of));
-      const logit = mapOf(here.logits)[at];
-      const weight = mapOf(here.attention)[at];
-      const value = slice(here.value, to).map((x, k) => x + (here.extra ? here.extra(state.channel * wide + k, from, to) : 0));
-      const { reads } = about();
-      const last = state.layer + 1 === result.layers.length;
+      const [ofValues, ofTokens] = [usual(was.layers[at].value), usual(was.layers[at].after)];
+      const gone = isRemoved(to, run.first);
+      const totalOf = (each, layer) => Array.from({ length: T }, (_, m) =>
+        (each !== was && isRemoved(m, run.first) ? 0 : Math.exp(mine(layer.logits)[from * T + m]))).reduce((a, b) => a + b, 0);
+      const shareOf = (each, layer) => (each !== was && gone ? 0 : Math.exp(mine(layer.logits)[pair]) / totalOf(each, layer));
+      const weight = mine(here.attention)[pair];
+      const token = (layer, which) => layer[which].subarray(from * d, (from + 1) * d);
+      const last = at + 1 === run.layers.length;
       const counts = { vnode: "[VNode] alone is read", mean: `the mean of ${T - removed().size} atoms is read`,
-        sum: from >= result.first && result.parts ? `${nameOf(from)} adds ${number(result.parts[from], 2)}` : "" }[reads];
-      find(".of-pair").innerHTML = `${nameOf(from)} looks at ${nameOf(to)} <small class="quiet">${about().source}</small>`;
-      find(".path").innerHTML = `${terms.join("")}
-        ${line("", "logit s<sub>ij</sub>", "the sum", compared((_, of) => mapOf(of.logits)[at]), "total")}
-        ${line("", "softmax of row", gone ? `${nameOf(to)} is removed` : `${number(Math.exp(logit), 1)} of ${number(totalOf(result, here), 1)}`, compared(shareOf))}
-        ${here.gates ? line("gate", "× σ(G<sub>ij</sub>)", "gate", compared((_, of) => mapOf(of.gates)[at])) : ""}
-        ${line("", "weight a<sub>ij</sub>", `${number(weight * T, 1)} × uniform`, `<span class="amount"><i style="width:${Math.min(100, 100 * weight * T / FULL)}%"></i><u
-          style="left:${100 / FULL}%"></u></span>${compared((_, of) => mapOf(of.attention)[at])}`, "total")}
-        ${line("value", about().value, `value of ${nameOf(to)}`, vector(value, ofValues))}
-        ${line("value", "a<sub>ij</sub> × value", "message", vector(value.map((x) => x * weight), ofValues))}
-        ${line("node", "Σ<sub>j</sub> messages", `${nameOf(from)} gathers`, vector(slice(here.z, from), ofValues))}
-        ${line("node", `h<sub>i</sub> before`, `${nameOf(from)}, ${d} numbers`, vector(here.before.subarray(from * d, (from + 1) * d), ofTokens))}
-        ${line("node", "h<sub>i</sub> after", "layer’s output", vector(here.after.subarray(from * d, (from + 1) * d), ofTokens))}
-        ${last ? line("node", "read-out", counts, about().end) :
-          line("node", "next layer", "reads h<sub>i</sub>", `<button data-layer="${state.layer + 1}">layer ${state.layer + 2} →</button>`)}
-        ${line("", "prediction", state.molecule.value === null ? "" : `exact ${number(state.molecule.value, 2)}`, compared((run) => run.prediction, 2), "total")}`;
-      all(".vector").forEach((canvas, which) => {
-        const [values, limit] = vectors[which];
-        pixels(canvas, values, values.length, (x) => ofNumber(x, limit));
+        sum: from >= run.first && run.parts ? `${name(from)} adds ${number(run.parts[from], 2)}` : "" }[of.reads];
+      const rows = {};
+      here.terms.forEach(([key], which) => {
+        const { kind, text, name: label } = of.terms[key];
+        rows[`term ${which}`] = { kind, text, label, value: compared((_, layer) => mine(layer.terms[which][1])[pair]) };
       });
+      rows.logit = { text: "logit s<sub>ij</sub>", label: "the sum", value: compared((_, layer) => mine(layer.logits)[pair]), more: "total" };
+      rows.softmax = { text: "softmax of row", value: compared(shareOf), more: "from-row",
+        label: gone ? `${name(to)} is removed` : `${number(Math.exp(mine(here.logits)[pair]), 1)} of ${number(totalOf(run, here), 1)}` };
+      if (here.gates) rows.gate = { kind: "gate", text: "× σ(G<sub>ij</sub>)", label: "gate", value: compared((_, layer) => mine(layer.gates)[pair]) };
+      rows.weight = { text: "weight a<sub>ij</sub>", label: `${number(weight * T, 1)} × uniform`, more: "total from-row",
+        value: `<span class="amount"><i style="width:${Math.min(100, 100 * weight * T / FULL)}%"></i><u style="left:${100 / FULL}%"></u></span>${
+          compared((_, layer) => mine(layer.attention)[pair])}` };
+      rows.value = { kind: "value", text: of.value, label: `value of ${name(to)}`, value: vector(valueIn, ofValues) };
+      rows.message = { kind: "value", text: "a<sub>ij</sub> × value", label: "message",
+        value: vector((layer) => valueIn(layer).map((x) => x * mine(layer.attention)[pair]), ofValues) };
+      rows.gathered = { kind: "node", text: "Σ<sub>j</sub> messages", label: `${name(from)} gathers`, value: vector((layer) => slice(layer.z, from), ofValues) };
+      rows.before = { kind: "node", text: "h<sub>i</sub> before", label: `${d} numbers`, value: vector((layer) => token(layer, "before"), ofTokens) };
+      rows.after = { kind: "node", text: "h<sub>i</sub> after", label: "layer’s output", value: vector((layer) => token(layer, "after"), ofTokens) };
+      const onward = state.beside ? `layers ${at + 2} to ${run.layers.length}` : `<button data-layer="${at + 1}">layer ${at + 2} →</button>`;
+      rows.next = last ? { kind: "node", text: "read-out", label: counts, value: of.end } :
+        { kind: "node", text: "next layer", label: "reads h<sub>i</sub>", value: onward };
+      rows.prediction = { text: "prediction", value: compared((each) => each.prediction, 2), more: "total",
+        label: state.molecule.value === null ? "" : `exact ${number(state.molecule.value, 2)}` };
+      return { rows, vectors };
+    }
+
+    /** Draws the vectors of paths into the canvases of a place, in order. */
+    const paintVectors = (place, vectors) => place.querySelectorAll(".vector").forEach((canvas, which) => {
+      const [values, limit] = vectors[which];
+      pixels(canvas, values, values.length, (x) => ofNumber(x, limit));
+    });
+
+    function drawPath() {
+      const { rows, vectors } = pathOf(one(), i(), j());
+      find(".of-pair").innerHTML = `${nameOf(i())} looks at ${nameOf(j())} <small class="quiet">${about().source}</small>`;
+      find(".path").innerHTML = Object.values(rows).map(line).join("");
+      paintVectors(find(".path"), vectors);
     }
 
     /** What can be changed in this model; drawChanges says how it is. */
@@ -472,15 +560,15 @@
       const own = {
         graphormer: `<label>Bias at distance <select data-distance>${distances}</select></label>
           <input type="range" min="-4" max="4" step="0.1" aria-label="added to the bias"><output></output>`,
-        egt: `${check("gate", "")}</div><div class="row">Flip singular pair ${Array.from({ length: 8 }, (_, m) =>
-          `<button class="flip" data-flip="${m}">${m + 1}</button>`).join("")}`,
+        egt: `${check("gate", "")}</div><div class="row">Flip pair ${Array.from({ length: 8 }, (_, m) =>
+          `<button class="flip" data-flip="${m}" aria-label="flip singular pair ${m + 1}">${m + 1}</button>`).join("")}`,
         grpe: `Terms: ${["query", "key", "value"].map((term) => check(term, term)).join("")}`,
         csa: check("perHead", "Average E over each head’s channels"),
       };
       state.distance = Math.min(state.distance, Math.max(...state.molecule.distance));
       find("fieldset").innerHTML = `<legend>Change it</legend><div class="row"><button data-act="remove"></button>
         ${result.first ? "<button data-token='0'>Choose [VNode]</button>" : ""}
-        <button data-act="effects">Colour by contribution</button></div><div class="row">${own[state.model.kind]}</div>`;
+        <button data-act="effects">Contributions</button><button data-act="cut">Cut weight</button></div><div class="row">${own[state.model.kind]}</div>`;
     }
 
     function drawChanges() {
@@ -488,7 +576,9 @@
       const remove = find('[data-act="remove"]');
       remove.disabled = atom < 0;
       remove.textContent = atom < 0 ? "Remove an atom" : `${removed().has(atom) ? "Restore" : "Remove"} ${nameOf(state.i)}`;
+      find("legend").textContent = state.beside ? `Change ${about().title}; an atom is removed from both` : "Change it";
       find('[data-act="effects"]').setAttribute("aria-pressed", state.effects);
+      find('[data-act="cut"]').setAttribute("aria-pressed", state.changes.cut.has(chosenCut()));
       find("[data-token]")?.setAttribute("aria-pressed", state.i === 0);
       const slider = find('input[type="range"]');
       if (slider) {
@@ -504,41 +594,111 @@
       if (gate) gate.textContent = `Close the gate of head ${state.channel + 1}, layer ${state.layer + 1}`;
     }
 
-    /** Another model with the same molecule, the same atom and the same atoms removed. */
-    function drawBeside() {
-      const place = find(".beside");
-      find("[data-beside]").value = state.beside ? data.models.indexOf(state.beside) : "";
-      place.hidden = !state.beside;
-      find(".weight").hidden = Boolean(state.beside);
-      if (!state.beside) return;
-      const other = gtcourse.models.run(state.beside, state.molecule, { removed: removed() });
-      const token = state.i - result.first + other.first;
-      const row = (model, found) => `<tr><th>${ABOUT[model.kind].title}</th><td>${number(found.prediction, 2)}</td>
-        <td>${state.molecule.value === null ? "" : number(Math.abs(found.prediction - state.molecule.value), 2)}</td><td>${model.error ? number(model.error, 2) : ""}</td></tr>`;
-      place.innerHTML = `<div><h2>3 · ${ABOUT[state.beside.kind].title}: where ${nameOf(state.i)} looks <small class="quiet">all layers</small></h2>
-        ${drawn(state.molecule, Math.min(340, find(".right").clientWidth))}</div>
-        <table><thead><tr><th></th><th>predicted</th><th>off by</th><th>test MAE</th></tr></thead><tbody>
-        ${row(state.model, result)}${row(state.beside, other)}${
-        state.molecule.value === null ? "" : `<tr><th>exact</th><td>${number(state.molecule.value, 2)}</td><td></td><td></td></tr>`}</tbody></table>`;
-      if (token >= 0) {
-        const T = n() + other.first;
-        gtcourse.molecule.paint(place, shownRow(other, token, "model").slice(other.first).map((value) => ofWeight(value, T)));
+    /** Two models, each with a panel: the molecule, the chosen pair and the path of one of its weights. */
+    function buildTwo() {
+      const place = find(".two");
+      if (!state.beside) {
+        place.innerHTML = "";
+        return;
       }
-      place.querySelectorAll(".atom").forEach((atom, at) => {
-        atom.setAttribute("class", `atom${at + other.first === token ? " chosen" : ""}${removed().has(at) ? " removed" : ""}`);
+      const choice = (which, name, count, panel) => `<select data-panel="${panel}" data-which="${which}" aria-label="${name} of ${panel ? "the second" : "the first"} model">${
+        Array.from({ length: count }, (_, at) => `<option value="${at}">${name} ${at + 1}</option>`).join("")}</select>`;
+      place.innerHTML = [one(), two()].map(({ model, run }, panel) => {
+        const count = run.layers[0].attention.length / (n() + run.first) ** 2;
+        return `<section class="panel" aria-label="${ABOUT[model.kind].title}"><h2></h2>
+          <div class="choose">${choice("layer", "layer", run.layers.length, panel)}${choice("channel", ABOUT[model.kind].weights, count, panel)}<small class="quiet">${ABOUT[model.kind].source}</small></div>
+          <div class="halves"><div class="drawing"></div><ol class="path"></ol></div>
+          <p class="says-row"></p><div class="bars" tabindex="0" role="group" aria-label="weights of the chosen atom: arrow keys choose the atom that it looks at"></div></section>`;
+      }).join("");
+      place.querySelectorAll(".drawing").forEach((drawing) => { drawing.innerHTML = drawn(state.molecule, widthOf(drawing, 260)); });
+    }
+
+    /** The tokens i and j of the first model in a model that may have [VNode] or not; −1 if it lacks them. */
+    const inModel = (run) => [i(), j()].map((token) => token - result.first + run.first);
+
+    function drawTwo() {
+      const views = [one(), two()];
+      const paths = views.map((view) => {
+        const [from, to] = inModel(view.run);
+        return from < 0 || to < 0 ? null : pathOf(view, from, to);
+      });
+      // Terms and gates of one model have an empty line in the other, so that equal steps stand beside each other.
+      const names = [...new Set(paths.flatMap((path) => (path ? Object.keys(path.rows) : [])))];
+      const order = (name) => (name.startsWith("term") ? -1 : ["logit", "softmax", "gate", "weight"].indexOf(name) + 1 || 9);
+      names.sort((a, b) => order(a) - order(b));
+      const empty = (name) => ({ text: "–", label: name === "gate" ? "no gate" : "no further term", value: "", more: "none" });
+      const rows = views.map((view) => (inModel(view.run)[0] < 0 ? null : shownRow(view, inModel(view.run)[0])));
+      const most = Math.max(fullWeight(n()), ...rows.flatMap((row) => row ?? []));  // of the bars of both
+      all(".panel").forEach((panel, which) => {
+        drawPanel(panel, views[which], paths[which], names.map((name) => paths[which]?.rows[name] ?? empty(name)), rows[which]);
+        drawBars(panel.querySelector(".bars"), rows[which], views[which].run.first, inModel(views[which].run)[1], most);
       });
     }
 
-    /** Who chooses a layer or a channel looks at one model again. */
-    function leaveBeside() {
-      if (!state.beside) return;
-      state.beside = null;
-      find(".weight").hidden = false;
-      buildMatrix();
+    function drawPanel(panel, view, path, lines, row) {
+      const { model, run, layer: at, channel } = view;
+      const of = (selector) => panel.querySelector(selector);
+      const [from, to] = inModel(run);
+      const { value } = state.molecule;
+      const { title, weights } = ABOUT[model.kind];
+      const off = value === null ? "" : `, off by ${number(Math.abs(run.prediction - value), 2)}`;
+      const changed = view.run === result && Math.abs(result.prediction - before.prediction) > 5e-4 ? " (changed)" : "";
+      of("h2").innerHTML = `${title}${changed} <small class="quiet">predicts <b>${number(run.prediction, 2)}</b>${off}${
+        model.error ? `; test MAE ${number(model.error, 2)}` : ""}</small>`;
+      of('[data-which="layer"]').value = at;
+      of('[data-which="channel"]').value = channel;
+      const found = state.effects ? effectsOf(view) : row?.slice(run.first) ?? [];
+      const color = (x) => (state.effects ? ofNumber(x, EFFECT) : ofWeight(x, n()));
+      gtcourse.molecule.paint(panel, state.molecule.x.map((_, atom) => color(found[atom] ?? 0)));
+      panel.querySelectorAll(".atom").forEach((atom, at) => {
+        const token = at + run.first;
+        atom.setAttribute("class", ["atom", token === from && "chosen", token === to && "other", removed().has(at) && "removed"].filter(Boolean).join(" "));
+        atom.setAttribute("aria-pressed", token === from);
+        atom.setAttribute("tabindex", token === from || (from < run.first && !at) ? 0 : -1);
+      });
+      of(".path").innerHTML = path ? lines.map(line).join("") : `<li class="none whole">${title} has no [VNode]. Choose an atom to compare the two.</li>`;
+      if (path) paintVectors(panel, path.vectors);
+      const said = { weight: `layer ${at + 1}, ${weights} ${channel + 1}`, layer: `the mean of layer ${at + 1}`, model: "the mean over all layers" }[state.scope];
+      of(".says-row").innerHTML = row ? `Row of <b>${nameOf(i())}</b>, ${said}: ${
+        to < 0 ? "" : `<b>${number(row[to], 3)}</b> on ${nameOf(j())}`}` : "";
+    }
+
+    // The bars of both models have one scale, and the same atom stands at the same place.
+    const [BARS, TICK_ROW] = [34, 17];
+
+    function drawBars(place, row, first, to, most) {
+      const width = widthOf(place, 340);
+      const slots = n() + Math.max(result.first, other.first);
+      const lead = slots - n();
+      const slot = width / slots;
+      const step = Math.ceil(34 / slot);
+      const high = (x) => BARS * Math.min(1, x / most);
+      const shown = row ? [...row.keys()] : [];
+      const bars = shown.map((token) => {
+        const at = token - first + lead;
+        const marked = token === to;
+        const label = marked || (token - first + 1) % step === 0 ? nameOf(token, first).replace("[VNode]", "VN") : "";
+        return `<rect x="${(at * slot + 1).toFixed(1)}" y="${(BARS - high(row[token])).toFixed(1)}" width="${Math.max(1, slot - 2).toFixed(1)}" height="${Math.max(1, high(row[token])).toFixed(1)}"
+          fill="${css(ofWeight(row[token], n()))}" class="${marked ? "now" : ""}"/><text x="${((at + 0.5) * slot).toFixed(1)}" y="${BARS + 13}" text-anchor="middle" font-weight="${marked ? 700 : 400}">${label}</text>`;
+      });
+      const even = BARS - high(1 / n());
+      place.innerHTML = `<svg viewBox="0 0 ${width} ${BARS + TICK_ROW}" data-first="${first - lead}" data-slots="${slots}">${bars.join("")}
+        <path class="base" d="M0 ${BARS}H${width}"/><path class="even" d="M0 ${even.toFixed(1)}H${width}"/></svg>`;
+    }
+
+    /** The token of the first model whose bar is under the pointer, or null. */
+    function barAt(event) {
+      const svg = event.target.closest(".bars svg");
+      if (!svg) return null;
+      const box = svg.getBoundingClientRect();
+      const atom = Math.floor((event.clientX - box.left) / box.width * svg.dataset.slots) - (svg.dataset.slots - n());
+      const token = atom + result.first;
+      return token >= 0 && token < tokens() ? token : null;
     }
 
     // What is chosen and changed, as the page's address has it.
-    const LISTS = { closed: String, flips: Number, off: String };
+    const LISTS = { closed: String, flips: Number, off: String, cut: String };
+    const A_CUT = /^(graphormer|egt|grpe|csa)(,\d+){4}$/;
 
     function remember() {
       if (host.dataset.start !== undefined) return;
@@ -551,7 +711,7 @@
       for (const name of Object.keys(LISTS)) if (state.changes[name].size) said.set(name, [...state.changes[name]].join(";"));
       if (state.changes.perHead) said.set("perHead", 1);
       if (state.effects) said.set("effects", 1);
-      if (state.beside) said.set("beside", state.beside.kind);
+      if (state.beside) said.set("beside", [state.beside.kind, state.second.layer + 1, state.second.channel + 1]);
       history.replaceState(null, "", `#${said}`);
     }
 
@@ -561,28 +721,32 @@
       if (!said.has("model") || host.dataset.start !== undefined) return null;
       const whole = (name, low) => (/^\d+$/.test(said.get(name) ?? "") ? Math.max(0, Number(said.get(name)) - low) : 0);
       const split = (name, sign) => (said.get(name) ?? "").split(sign).filter(Boolean);
-      const lists = Object.entries(LISTS).map(([name, as]) => [name, new Set(split(name, ";").map(as))]);
+      const lists = Object.entries(LISTS).map(([name, as]) => [name, new Set(split(name, ";").map(as).filter((each) => name !== "cut" || A_CUT.test(each)))]);
+      const [besideKind, ...ofSecond] = split("beside", ",");
+      const [secondLayer, secondChannel] = ofSecond.map((at) => Math.max(0, Math.floor(Number(at)) - 1 || 0));
       return {
         kind: said.get("model"), molecule: said.get("molecule"), smiles: said.get("smiles"), layer: whole("layer", 1), channel: whole("weight", 1),
         scope: SCOPES.find((scope) => scope === said.get("show")) ?? "weight", i: whole("i", 0), j: whole("j", 0),
-        effects: said.has("effects"), beside: said.get("beside"), without: split("without", ",").map(Number),
+        effects: said.has("effects"), beside: besideKind, second: ofSecond.length ? { layer: secondLayer, channel: secondChannel ?? 0 } : null, without: split("without", ",").map(Number),
         changes: { ...Object.fromEntries(lists), perHead: said.has("perHead"),
           shift: Object.fromEntries(split("shift", ",").map((pair) => pair.split(":").map(Number))) },
       };
     }
 
+    /** The layer, and the head or channel, that are shown first of a model beside another. */
+    const startOf = (model) => ({ layer: 0, channel: FIRST[model?.kind] ?? 0 });
+
     /** A step of the tour, or what an address says; of what is not given, the start. */
-    async function visit({ kind, molecule, smiles, changes: changed, without, beside, ...place }) {
+    async function visit({ kind, molecule, smiles, changes: changed, without, beside, second, ...place }) {
       const model = data.models.find((each) => each.kind === kind) ?? state.model ?? data.models[0];
       await fetched(model);
-      const other = data.models.find((each) => each.kind === beside) ?? null;
-      if (other) await fetched(other);
+      const against = data.models.find((each) => each.kind === beside) ?? null;
+      if (against) await fetched(against);
       const first = ABOUT[model.kind].reads === "vnode" ? 1 : 0;
       Object.assign(state, { model, molecule: (smiles && heard(smiles)) || (data.molecules.find((each) => each.name === molecule) ?? data.molecules[0]),
-        scope: "weight", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, beside: other }, place,
+        scope: "weight", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, beside: against, second: second ?? startOf(against) }, place,
       { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changed) } });
       state.layer = Math.min(state.layer, model.layers - 1);
-      if (other) state.scope = "model";
       state.removed.set(state.molecule, new Set((without ?? []).filter((atom) => atom < state.molecule.x.length)));
       start();
       scrollToChannel();
@@ -612,23 +776,39 @@
       event.preventDefault();
       const molecule = result && heard(find(".own input").value);
       if (!molecule) return;
-      Object.assign(state, { molecule, effects: false });
+      takeMolecule(molecule);
       start();
       if (state.model.kind === "egt" && molecule.open) {
         tell("Two singular values of this molecule are equal, so its singular vectors are not unique. EGT in Python may predict a different value.");
       }
     });
 
+    /** After each layer, how far the changes have moved the chosen token and the one of the read-out, as a
+        share of its length in the trained model. */
+    function trace() {
+      const T = tokens();
+      return result.layers.map((now, at) => {
+        const was = before.layers[at].after;
+        const d = was.length / T;
+        const moved = (token) => {
+          const [x, y] = [was, now.after].map((all) => all.subarray(token * d, (token + 1) * d));
+          return length(x.map((value, k) => value - y[k])) / length(x);
+        };
+        return { chosen: moved(state.i), readOut: moved(0) };
+      });
+    }
+
     /** What the tour says numbers of. */
     function seen() {
       const T = tokens();
-      const row = shownRow(result, state.i);
+      const row = shownRow(one(), state.i);
       const most = row.indexOf(Math.max(...row));
       return {
         now: result.prediction, before: before.prediction, exact: state.molecule.value, error: state.model.error, uniform: 1 / T,
         changed: differences(),
         most: { name: nameOf(most), weight: row[most],
           distance: state.molecule.distance[(state.i - result.first) * n() + most - result.first] },
+        trace: trace(),
         terms: layer().terms.map(([, map]) => mapOf(map)[state.i * T + state.j]),
       };
     }
@@ -639,11 +819,24 @@
       if (away < maps.scrollLeft || away > maps.scrollLeft + maps.clientWidth - 60) maps.scrollLeft = away - maps.clientWidth / 2;
     }
 
+    /** The atom nearest to the pointer in a drawing, if a finger would cover it: in a large molecule the
+        discs are smaller than a finger. */
+    function atomNear(event) {
+      const drawing = event.target.closest(":is(.molecule, .drawing) svg");
+      if (!drawing) return null;
+      if (event.target.dataset.atom) return Number(event.target.dataset.atom);
+      const away = [...drawing.querySelectorAll(".atom")].map((atom) => {
+        const box = atom.getBoundingClientRect();
+        return Math.hypot(event.clientX - box.left - box.width / 2, event.clientY - box.top - box.height / 2);
+      });
+      const nearest = away.indexOf(Math.min(...away));
+      return away[nearest] <= FINGER ? nearest : null;
+    }
+
     function select(from, to = state.j) {
       Object.assign(state, { i: from, j: to });
       hover = null;
       drawChanges();
-      drawBeside();
       drawPair();
       remember();
     }
@@ -657,32 +850,35 @@
     }
 
     root.addEventListener("click", (event) => {
-      const target = event.target.closest("button, .atom, .matrix");
+      const target = event.target.closest("button, .matrix");
       if (!event.target.closest(".picker")) find(".picker").open = false;
-      if (!target || !result) return;
-      const { model, molecule, layer: at, channel, act, flip, atom, token, undo: what } = target.dataset;
+      if (!result) return;
+      if (barAt(event) !== null) return select(state.i, barAt(event));
+      if (atomNear(event) !== null) return select(atomNear(event) + result.first);
+      if (!target) return;
+      const { model, molecule, layer: at, channel, act, flip, token, undo: what } = target.dataset;
       if (model) choose(data.models[model]);
       else if (molecule) {
-        Object.assign(state, { molecule: data.molecules[molecule], effects: false });
+        takeMolecule(data.molecules[molecule]);
         find(".picker").open = false;
         find(".picker > summary").focus();
         start();
       } else if (at) {
         Object.assign(state, { layer: Number(at), scope: "layer" });
-        leaveBeside();
         draw();
       } else if (channel) {
         Object.assign(state, { channel: Number(channel), scope: "weight" });
-        leaveBeside();
         draw();
-      } else if (atom) select(Number(atom) + result.first);
-      else if (token) select(Number(token));
+      } else if (token) select(Number(token));
       else if (what) {
         undo(what);
         recalculate();
         (find(".chips button") ?? find(".chips")).focus({ preventScroll: true });
       } else if (flip) {
         toggle(state.changes.flips, Number(flip));
+        recalculate();
+      } else if (act === "cut") {
+        toggle(state.changes.cut, chosenCut());
         recalculate();
       } else if (act === "remove" && state.i >= result.first) remove(state.i - result.first);
       else if (act === "effects") {
@@ -734,7 +930,7 @@
 
     root.addEventListener("pointerover", (event) => {
       if (event.pointerType !== "mouse") return;
-      const atom = event.target.closest(".molecule .atom");
+      const atom = event.target.closest(":is(.molecule, .drawing) .atom");
       if (atom) preview({ i: Number(atom.dataset.atom) + result.first });
       else if (!event.target.closest(".matrix")) preview(null);
     });
@@ -757,6 +953,15 @@
       }
     });
 
+    find(".two").addEventListener("change", ({ target }) => {
+      const { panel, which } = target.dataset;
+      if (which === undefined) return;
+      const of = panel === "0" ? state : state.second;
+      of[which] = Number(target.value);
+      drawChanges();
+      draw();
+    });
+
     find("[data-scope]").addEventListener("change", ({ target }) => {
       state.scope = target.value;
       drawPair();
@@ -764,8 +969,8 @@
     });
 
     find("[data-beside]").addEventListener("change", async ({ target }) => {
-      state.beside = target.value === "" ? null : await fetched(data.models[target.value]);
-      if (state.beside) state.scope = "model";
+      const against = target.value === "" ? null : await fetched(data.models[target.value]);
+      Object.assign(state, { beside: against, second: startOf(against) });
       start();
     });
 
@@ -778,10 +983,14 @@
         event.preventDefault();
         state.scope = "weight";
         select((state.i + down + T) % T, (state.j + right + T) % T);
-      } else if (event.target.closest(".molecule .atom")) {
+      } else if (event.target.closest(".bars")) {
         event.preventDefault();
+        select(state.i, (state.j + down + right + T) % T);
+      } else if (event.target.closest(".atom")) {
+        event.preventDefault();
+        const drawing = event.target.closest(".molecule, .drawing");
         select((state.i - result.first + down + right + n()) % n() + result.first);
-        find('.molecule .atom[tabindex="0"]').focus();
+        drawing.querySelector('.atom[tabindex="0"]').focus();
       }
     });
 
@@ -792,6 +1001,7 @@
       width = host.clientWidth;
       showMolecule();
       buildMatrix();
+      buildTwo();
       draw();
     }).observe(host);
     gtcourse.colors.watch(() => result && draw());
