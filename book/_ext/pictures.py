@@ -128,12 +128,12 @@ def script(code: Path, name: str) -> str:
     from gtcourse.course.plots.figures import MODELS
 
     needed = {
-        "score": ["layers"],
-        "stack": ["layers", "colors"],
-        "ink": ["colors"],
-        "basis": ["layers", "colors"],
-        "bias": ["layers", "colors", "molecule", "fetch"],
-        "tour": ["layers"],
+        "score": ["layers", "guess"],
+        "stack": ["layers", "colors", "guess"],
+        "ink": ["colors", "guess"],
+        "basis": ["layers", "colors", "guess"],
+        "bias": ["layers", "colors", "molecule", "fetch", "guess"],
+        "tour": ["layers", "guess"],
         "bet": ["colors", "molecule"],
         "pair": ["colors", "molecule"],
     }

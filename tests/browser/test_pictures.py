@@ -556,8 +556,119 @@ def test_the_scalars_of_a_head_are_those_of_the_shipped_graphormer(picture):
     handle = host.locator(".handle").nth(1)
     handle.press("ArrowUp")
     assert handle.get_attribute("aria-valuenow") == "0.1"
+    handle.press("End")
+    assert handle.get_attribute("aria-valuenow") == "3.0"
+    handle.press("Home")
+    assert handle.get_attribute("aria-valuenow") == "-3.0"
     host.get_by_role("button", name="trained").press("Enter")
     assert host.locator(".amount").nth(3).text_content() == "0.59"
+
+
+def test_a_preset_changes_the_shown_head_alone(picture):
+    host = picture("bias")
+    changed = host.locator("[data-head].changed")
+    for head in (2, 6):
+        host.locator("[data-head]").nth(head - 1).click()
+        host.get_by_role("button", name="all 0").click()
+    host.get_by_role("button", name="trained", exact=True).click()
+    assert changed.all_inner_texts() == ["2"]
+    expect(host.locator(".said")).to_contain_text("Head 2 is changed, too.")
+    host.get_by_role("button", name="reset all heads").click()
+    assert changed.count() == 0
+
+
+def test_shape_a_head_fits_into_a_small_laptops_window(picture, page):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    host = picture("bias")
+    room = 800 - page.locator(".bd-header-article").bounding_box()["height"]
+    heights = [host.bounding_box()["height"]]
+    host.get_by_role("button", name="nothing").click()
+    expect(host.locator(".said")).to_contain_text("Predicted penalised logP")
+    for preset in ("all 0", "× 3", "sign flipped", "trained"):
+        host.get_by_role("button", name=preset, exact=True).click()
+        heights.append(host.bounding_box()["height"])
+    assert max(heights) < room
+    assert host.locator(".ask .choices").count() == 0
+
+
+def test_a_dragged_scalar_moves_once_a_frame_and_stops_where_the_drag_is_cancelled(picture):
+    host = picture("bias")
+    values = (
+        host.locator(".handle")
+        .nth(2)
+        .evaluate(
+            """async (handle) => {
+          const { left, top } = handle.getBoundingClientRect();
+          const send = (target, type, y) => target.dispatchEvent(
+            new PointerEvent(type, { bubbles: true, cancelable: true, clientX: left, clientY: y }));
+          const frame = () => new Promise(requestAnimationFrame);
+          const seen = [];
+          const value = () => seen.push(Number(handle.getAttribute("aria-valuenow")));
+          value();
+          send(handle, "pointerdown", top);
+          for (const away of [10, 20, 30]) send(window, "pointermove", top - away);
+          value();
+          await frame();
+          await frame();
+          value();
+          send(window, "pointercancel", top);
+          send(window, "pointermove", top + 40);
+          await frame();
+          await frame();
+          value();
+          return seen;
+        }"""
+        )
+    )
+    assert values[1] == values[0]
+    assert values[2] > values[1]
+    assert values[3] == values[2]
+
+
+# The right answers, and a number that the verdict gives.
+GUESSES = {
+    "score": ("only if the query asks for red", "the mean of the same numbers is 4.75"),
+    "stack": ("in the three with residuals", "4.00 (residuals, post-LN)"),
+    "basis": ("the dot product of two nodes’ entries", "0.144 before and 0.144 after"),
+    "bias": ("about half of it", "0.28 of 0.59"),
+    "ink": ("7 layers and 1 layer", "0.125"),
+    "tour": ("layer 4", "0.75 without layer 4"),
+}
+
+
+@pytest.mark.parametrize("name", GUESSES)
+@pytest.mark.parametrize("guess", ["right", "wrong"])
+def test_a_guess_is_answered_by_what_is_true(picture, name, guess):
+    host = picture(name)
+    right, number = GUESSES[name]
+    answers = host.locator("[data-answer]")
+    words = answers.all_inner_texts()
+    chosen = words.index(right) if guess == "right" else words.index(right) - 1
+    answers.nth(chosen).press("Enter")
+    said = host.locator(".ask").inner_text()
+    assert said.startswith("Right." if guess == "right" else f"Not quite: {right}.")
+    assert number in said
+    assert answers.count() == 0
+    shown = {  # what the picture shows then
+        "score": (".said", "Before the swap"),
+        "stack": (".which", "after block 12"),
+        "basis": (".which", "turned by 60°"),
+        "bias": (".of-head", "head 6"),
+        "ink": (".which", "after 7 layers"),
+        "tour": ("[data-gate][aria-pressed=true]", "4"),
+    }
+    part, words = shown[name]
+    assert words in host.locator(part).inner_text()
+
+
+@pytest.mark.parametrize(("name", "part"), [("tour", "city"), ("fool", "dot")])
+def test_a_finger_finds_each_node_on_a_phone(picture, page, name, part):
+    page.set_viewport_size(PHONE)
+    host = picture(name)
+    widths = "all => all.map((each) => each.getBoundingClientRect().width)"
+    reaches = host.locator(".reach").evaluate_all(widths)
+    assert len(reaches) == host.locator(f".{part}").count() > 0
+    assert min(reaches) >= 24
 
 
 def test_a_city_moves_by_key_and_a_closed_gate_changes_the_answer(picture, page):

@@ -29,7 +29,7 @@
 
   place.innerHTML = `<p><b>One eigenvalue, many bases.</b> On a ring of ${n} nodes, λ<sub>2</sub> = λ<sub>3</sub> = ${number(basis(n, 0, false).eigenvalue, 2)}. Each node is a point of their plane, and its two
       coordinates are its entries in u<sub>2</sub> and u<sub>3</sub>.</p>
-    <p class="guess"><b>Guess first.</b> If the axes turn, what stays: the entries of a node, or the dot product of two nodes’ entries?</p>
+    <div class="question"></div>
     <div class="choices"><button type="button" data-flip aria-pressed="false">flip the sign of u<sub>3</sub></button><button type="button" data-back>start again</button></div>
     <div class="ride"><span class="which"></span><input type="range" min="0" max="360" step="5" aria-label="angle of the axes in degrees"></div>
     <p class="said" role="status"></p>
@@ -67,10 +67,28 @@
     all("[data-sign]").forEach((svg) => svg.querySelectorAll(".spot").forEach((spot, i) =>
       spot.setAttribute("fill", shade(svg.dataset.sign * Math.cos(Math.PI * (i + 0.5) / n)))));
     find(".scale i").style.background = gtcourse.colors.ramp("number");
-    const row = (i) => `(${signed(columns.u2[i])}, ${signed(columns.u3[i])})`;
-    const product = columns.u2[0] * columns.u2[1] + columns.u3[0] * columns.u3[1];
-    find(".said").innerHTML = `Both columns are eigenvectors with λ = ${number(columns.eigenvalue, 2)}, have length 1 and are orthogonal, at this angle as at any other. Node 0 reads <b>${row(0)}</b> and
-      node 1 reads <b>${row(1)}</b>. The dot product of these rows, an entry of the projector, is <b>${number(product, 3)}</b> at every angle${flipped ? ", with either sign" : ""}.`;
+    find(".said").innerHTML = `Both columns are eigenvectors with λ = ${number(columns.eigenvalue, 2)}, have length 1 and are orthogonal, at this angle as at any other. Node 0 reads <b>${entries(columns, 0)}</b> and
+      node 1 reads <b>${entries(columns, 1)}</b>. The dot product of these rows, an entry of the projector, is <b>${dot(columns, 0, 1)}</b> at every angle${flipped ? ", with either sign" : ""}.`;
+  }
+
+  /** The entries of a node, and the dot product of its entries with another node's. */
+  const entries = ({ u2, u3 }, i) => `(${signed(u2[i])}, ${signed(u3[i])})`;
+  const dot = ({ u2, u3 }, i, j) => number(u2[i] * u2[j] + u3[i] * u3[j], 3);
+  const ASKED = 60;  // degrees
+
+  function ask() {
+    const [before, after] = [basis(n, 0, false), basis(n, ASKED, false)];
+    gtcourse.guess(find(".question"), {
+      question: `If the axes turn by ${ASKED}°, what stays the same?`,
+      answers: ["the entries of a node", "the dot product of two nodes’ entries", "both"],
+      right: 1,
+      show: () => {
+        [degrees, flipped] = [ASKED, false];
+        draw();
+      },
+      truth: () => `The entries of node 0 go from ${entries(before, 0)} to ${entries(after, 0)}, and its dot product with node 1 is ${dot(before, 0, 1)} before and ${dot(after, 0, 1)} after. A model that reads the
+        entries reads an arbitrary choice. Turn the axes further, and flip u<sub>3</sub>.`,
+    });
   }
 
   place.addEventListener("click", ({ target }) => {
@@ -85,4 +103,5 @@
   });
   gtcourse.colors.watch(draw);
   draw();
+  ask();
 })

@@ -14,7 +14,7 @@
   const FILES = new URL("../explainer/", document.currentScript?.src ?? location.href).href;
   const MOST = 4;  // times an even share has the full colour
   const [REACH, STEP] = [3, 0.1];  // of a bar, up and down, and what a key moves it by
-  const [ZERO, TALL, FLOOR, HIGH] = [112, 84, 318, 88];  // pixels in the chart: where b is 0, and the shares
+  const [ZERO, TALL, FLOOR, HIGH] = [106, 80, 300, 80];  // pixels in the chart: where b is 0, and the shares
   const LEFT = 34;
 
   for (const molecule of molecules) {
@@ -58,16 +58,18 @@
   const PRESETS = { trained: (b) => b, "all 0": () => 0, "× 3": (b) => 3 * b, "sign flipped": (b) => -b };
   const ANSWERS = ["nothing", "about half of it", "all of it"];
   const RIGHT = 1;
+  const ASKED = 3;  // the distance of the question
 
   place.innerHTML = `<p><b>Shape a head.</b> This is a trained Graphormer (section 10.7). Its ${data.layers} layers share the scalars: each head has one, b<sub>d</sub>, for each distance d. Colours show where
       an atom, with the blue ring, looks in one head of the first layer.</p>
-    <div class="ask"><p aria-live="polite"></p><div class="choices">${ANSWERS.map((words, which) => `<button type="button" data-answer="${which}">${words}</button>`).join("")}</div></div>
-    <div class="choices" role="group" aria-label="head"><span>head</span>${trained.map((_, head) => `<button type="button" data-head="${head}">${head + 1}</button>`).join("")}</div>
-    <div class="choices" role="group" aria-label="molecule">${molecules.map(({ name }, which) => `<button type="button" data-molecule="${which}">${name}</button>`).join("")}</div>
-    <div class="two"><figure><div class="drawing"></div><figcaption><span class="who"></span><span class="scale">0 <i></i> <span class="most"></span></span></figcaption></figure>
+    <div class="question"></div>
+    <div class="choose"><div class="choices" role="group" aria-label="head"><span>head</span>${trained.map((_, head) => `<button type="button" data-head="${head}">${head + 1}</button>`).join("")}</div>
+    <div class="choices" role="group" aria-label="molecule">${molecules.map(({ name }, which) => `<button type="button" data-molecule="${which}">${name}</button>`).join("")}</div></div>
+    <div class="two"><figure><div class="drawing"></div><figcaption><span class="who"></span><span class="scale">0 <i></i> <span class="most"></span></span></figcaption>
+      <p class="said" role="status"></p></figure>
       <figure><svg class="bars" role="group" aria-label="scalars by distance, and the share of the atom’s weight at each distance"></svg>
-      <div class="choices" role="group" aria-label="scalars of this head">${Object.keys(PRESETS).map((name) => `<button type="button" data-preset="${name}">${name}</button>`).join("")}</div></figure></div>
-    <p class="said" role="status"></p>`;
+      <div class="choices" role="group" aria-label="scalars"><span class="of-head"></span>${Object.keys(PRESETS).map((name) => `<button type="button" data-preset="${name}">${name}</button>`).join("")}
+        <button type="button" data-reset>reset all heads</button></div></figure></div>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
   const size = () => state.molecule.x.length;
@@ -85,7 +87,8 @@
     return [...found, weights[0]];
   }
 
-  const isTrained = () => String(state.scalars) === String(trained);
+  const isHeadTrained = (head) => String(state.scalars[head]) === String(trained[head]);
+  const isTrained = () => trained.every((_, head) => isHeadTrained(head));
 
   function build() {
     const { molecule } = state;
@@ -125,7 +128,14 @@
     const T = size() + 1;
     const weights = row(scalars);
     const [now, was] = [shares(weights), shares(row(trained))];
-    all("[data-head]").forEach((button) => button.setAttribute("aria-pressed", Number(button.dataset.head) === head));
+    all("[data-head]").forEach((button, each) => {
+      const changed = !isHeadTrained(each);
+      button.setAttribute("aria-pressed", each === head);
+      button.setAttribute("aria-label", `head ${each + 1}${changed ? ", changed" : ""}`);
+      button.classList.toggle("changed", changed);
+    });
+    find(".of-head").textContent = `head ${head + 1}:`;
+    find("[data-reset]").disabled = isTrained();
     all("[data-molecule]").forEach((button) => button.setAttribute("aria-pressed", molecules[button.dataset.molecule] === molecule));
     all("[data-preset]").forEach((button) => button.setAttribute("aria-pressed",
       String(trained[head].map((b) => bounded(PRESETS[button.dataset.preset](b)))) === String(scalars[head])));
@@ -162,18 +172,21 @@
     say();
   }
 
-  const ASKED = 3;  // the distance of the question
-
-  /** The question, or, once it is answered with the scalars at 0, what is left and what equal weights would give. */
-  function ask(answer) {
+  /** The question about the first head; its answer is what is left with the scalars at 0. */
+  function ask() {
     const before = shares(row(trained))[ASKED];
     const far = state.molecule.distance.slice(atom * size(), (atom + 1) * size()).filter((distance) => distance === ASKED).length;
-    find(".ask p").innerHTML = answer === undefined ? `<b>Guess first.</b> In head ${first + 1}, ${nameOf(atom)} gives ${number(before, 2)} of its weight to the ${far} atoms that are ${ASKED} bonds away. If all scalars
-      of this head were 0, how much of that would be left?` : `<b>${answer === RIGHT ? "Right." : "Not quite."}</b> About half of it: ${number(shares(row(state.scalars))[ASKED], 2)}. If all ${size() + 1} tokens had equal weights,
-      these atoms would get ${number(far / (size() + 1), 2)}. So most of this preference came from the scalars. Now try × 3, or drag a bar to send
-      the atom’s weight elsewhere.`;
-    find(".ask .choices").classList.toggle("done", answer !== undefined);
-    all("[data-answer]").forEach((button) => { button.disabled = answer !== undefined; });
+    const question = `In head ${first + 1}, ${nameOf(atom)} gives ${number(before, 2)} of its weight to the ${far} atoms that are ${ASKED} bonds away. If all scalars
+      of this head were 0, how much of that would be left?`;
+    const truth = () => `${number(shares(row(state.scalars))[ASKED], 2)} of ${number(before, 2)} is left. If all ${size() + 1} tokens had equal weights, these atoms
+      would get ${number(far / (size() + 1), 2)}. So most of this preference came from the scalars. Now try ×\u00a03, or drag a bar.`;
+    gtcourse.guess(find(".question"), { question, answers: ANSWERS, right: RIGHT, show: showQuestion, truth });
+  }
+
+  function showQuestion() {
+    Object.assign(state, { molecule: molecules[0], atom, head: first, scalars: copy() });
+    state.scalars[first].fill(0);
+    build();
   }
 
   /** What the scalars do to the prediction, once the model is there. */
@@ -197,11 +210,17 @@
       const most = now.reduce((best, share, d) => (Math.abs(share - was[d]) > Math.abs(now[best] - was[best]) ? d : best), 0);
       const where = most === now.length - 1 ? "on [VNode]" : most === 0 ? "on itself" : `at distance ${most}`;
       said.innerHTML = `${isTrained() ? `With the trained scalars the model predicts a penalised logP of <b>${number(before, 2)}</b>.` :
-        `${nameOf(state.atom)}’s weight ${where}: ${number(was[most], 2)} → <b>${number(now[most], 2)}</b>. Predicted penalised logP: ${number(before, 2)} → <b>${number(after, 2)}</b>.`} ${exact}`;
+        `${nameOf(state.atom)}’s weight ${where}: ${number(was[most], 2)} → <b>${number(now[most], 2)}</b>. Predicted penalised logP: ${number(before, 2)} → <b>${number(after, 2)}</b>.${others()}`} ${exact}`;
     } catch (error) {
       if (mine !== asked) return;
       said.textContent = `The prediction needs the model: ${error.message}.`;
     }
+  }
+
+  /** The heads that are not shown and are changed, too: the prediction depends on them. */
+  function others() {
+    const heads = trained.map((_, head) => head).filter((head) => head !== state.head && !isHeadTrained(head)).map((head) => head + 1);
+    return heads.length ? ` Head${heads.length > 1 ? "s" : ""} ${heads.join(", ")} ${heads.length > 1 ? "are" : "is"} changed, too.` : "";
   }
 
   const bounded = (b) => Math.max(-REACH, Math.min(REACH, Math.round(b * 1e4) / 1e4));
@@ -212,36 +231,31 @@
   }
 
   place.addEventListener("click", ({ target }) => {
-    const { head, molecule, preset, answer } = target.closest("button")?.dataset ?? {};
+    const { head, molecule, preset, reset } = target.closest("button")?.dataset ?? {};
     const chosen = target.closest(".atom");
     if (chosen) state.atom = Number(chosen.dataset.atom);
     else if (head !== undefined) state.head = Number(head);
-    else if (preset === "trained") state.scalars = copy();
+    else if (reset !== undefined) state.scalars = copy();
     else if (preset) state.scalars[state.head] = trained[state.head].map((b) => bounded(PRESETS[preset](b)));
     else if (molecule !== undefined) {
       state.molecule = molecules[molecule];
       state.atom = Math.min(state.atom, size() - 1);
       return build();
-    } else if (answer !== undefined) {
-      Object.assign(state, { molecule: molecules[0], atom, head: first, scalars: copy() });
-      state.scalars[first].fill(0);
-      build();
-      ask(Number(answer));
-      find('[data-preset="trained"]').focus({ preventScroll: true });
-      return;
     } else return;
     draw();
   });
   place.addEventListener("keydown", (event) => {
     const turn = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 }[event.key];
+    const end = { Home: -1, End: 1 }[event.key];
     const handle = event.target.closest(".handle");
-    if (!turn || !(handle || event.target.closest(".atom"))) return;
+    if (!(turn || end) || !(handle || event.target.closest(".atom"))) return;
     event.preventDefault();
     if (handle) {
       const distance = Number(handle.dataset.distance);
-      set(distance, state.scalars[state.head][distance] + turn * STEP);
+      set(distance, end ? end * REACH : state.scalars[state.head][distance] + turn * STEP);
     } else {
-      state.atom = (state.atom + Math.sign(turn) + size()) % size();
+      if (end) state.atom = end < 0 ? 0 : size() - 1;
+      else state.atom = (state.atom + Math.sign(turn) + size()) % size();
       draw();
       find('.drawing .atom[tabindex="0"]').focus({ preventScroll: true });
     }
@@ -251,9 +265,19 @@
     if (!handle) return;
     event.preventDefault();
     handle.focus({ preventScroll: true });
-    const follow = (now) => set(Number(handle.dataset.distance), find(".bars").spot(now));
-    addEventListener("pointermove", follow);
-    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => removeEventListener("pointermove", follow), { once: true });
+    const distance = Number(handle.dataset.distance);
+    const drag = new AbortController();  // ends all that listens to this drag
+    let frame = null;
+    let last = event;
+    const follow = (now) => {
+      last = now;
+      frame ??= requestAnimationFrame(() => {  // the pointer moves more often than the picture is drawn
+        frame = null;
+        set(distance, find(".bars").spot(last));
+      });
+    };
+    addEventListener("pointermove", follow, { signal: drag.signal });
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => drag.abort(), { signal: drag.signal });
   });
   new ResizeObserver(() => { if (Math.abs(place.clientWidth - drawnAt) > 1) build(); }).observe(place);
   watch(draw);

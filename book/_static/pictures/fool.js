@@ -110,6 +110,8 @@
     return match([]);
   }
 
+  const REACH = 22;  // of a finger around a node: on a phone the discs are smaller
+
   gtcourse.pictures = { ...gtcourse.pictures, fool: see };
   const place = document.getElementById("fool");
   if (!place) return;
@@ -135,9 +137,10 @@
       find(`[data-graph="${g}"]`).innerHTML = `${edges.map(([i, j]) => `<path class="link" d="M${at[i]}L${at[j]}"/>`).join("")}${
         Array.from({ length: n }, (_, node) => `<circle class="dot" cx="${at[node][0]}" cy="${at[node][1]}" r="12" fill="${COLORS[seen.colors[g][node] % COLORS.length]}"
           data-of="${g}" data-node="${node}" role="button" tabindex="${node === first ? 0 : -1}" aria-pressed="${picked?.g === g && picked.node === node}"
-          aria-label="node ${node + 1} of graph ${g + 1}, colour ${seen.colors[g][node] + 1}"/>`).join("")}`;
+          aria-label="node ${node + 1} of graph ${g + 1}, colour ${seen.colors[g][node] + 1}"/>`).join("")}${
+        at.map(([x, y], node) => `<circle class="reach" cx="${x}" cy="${y}" r="${REACH}" data-of="${g}" data-node="${node}" aria-hidden="true"/>`).join("")}`;
     });
-    if (focus.node) find(`[data-of="${focus.of}"][data-node="${focus.node}"]`)?.focus({ preventScroll: true });
+    if (focus.node) find(`.dot[data-of="${focus.of}"][data-node="${focus.node}"]`)?.focus({ preventScroll: true });
     const equal = isomorphic(...graphs);
     place.querySelectorAll("[data-layer]").forEach((button) => {
       button.setAttribute("aria-pressed", button.dataset.layer === layer);
@@ -179,7 +182,7 @@
     if (node === undefined) return;
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     const { n } = graphs[of];
-    if (step) find(`[data-of="${of}"][data-node="${(Number(node) + step + n) % n}"]`).focus({ preventScroll: true });
+    if (step) find(`.dot[data-of="${of}"][data-node="${(Number(node) + step + n) % n}"]`).focus({ preventScroll: true });
     else if (event.key === "Enter" || event.key === " ") pick(Number(of), Number(node));
     else return;
     event.preventDefault();

@@ -42,7 +42,7 @@
   let [graph, source, layers] = [data.graphs[0], data.graphs[0].places.length - 1, 0];
   place.innerHTML = `<p><b>Drop ink on a node.</b> Choose the node, outlined in blue. In each layer every node takes the mean of itself and of the nodes that a head attends to, with
       equal keys and no residual connections. Colours show which share of a node’s vector comes from the inked node. The dashed node is one of those farthest from it.</p>
-    <p class="guess"><b>Guess first.</b> After how many layers does each head bring ink there, and what is lost on the way? Then move the slider.</p>
+    <div class="question"></div>
     <div class="choices" role="group" aria-label="graph">${data.graphs.map(({ name }, at) => `<button type="button" data-graph="${at}">${name}</button>`).join("")}</div>
     <div class="ride"><span class="which"></span><input type="range" min="0" max="16" aria-label="layers"></div>
     <p class="said" role="status"></p><div class="heads">${Object.entries(HEADS).map(([head, title], at) => `<figure data-head="${head}"><b>${title}</b>
@@ -99,6 +99,28 @@
       <b>${share(found.far[far])}</b> through all nodes, and <b>${share(found.both[far])}</b> through both. ${verdict(found, away[far])}`;
   }
 
+  /** After how many layers ink first arrives at the node that is farthest, and what is lost on the way. */
+  function ask() {
+    const start = graph;
+    const from = source;
+    const away = Math.max(...hops(start, from));
+    const far = hops(start, from).indexOf(away);
+    gtcourse.guess(find(".question"), {
+      question: `On this path, after how many layers does ink from node ${from} first reach node ${far}: through head 1 (neighbours), and through head 2 (all nodes)?`,
+      answers: [`${away} layers and 1 layer`, `${away} layers with either`, "1 layer with either"],
+      right: 0,
+      show: () => {
+        [graph, source, layers] = [start, from, away];
+        build();
+      },
+      truth: () => {
+        const found = spread(start, from, away);
+        return `Neighbours carry ink one edge a layer. What arrives after ${away} layers is ${share(found.near[far])}, because every mean on the way dilutes it. Head 2 reaches all nodes in one
+          layer, but each gets the same ${share(found.far[far])}, so the place of the ink is lost. Move the slider, and choose another graph.`;
+      },
+    });
+  }
+
   function verdict({ near }, away) {
     if (layers === 0) return "Before the first layer the ink is where it was dropped.";
     if (layers < away) return "Neighbours have not brought the ink that far. Head 2 has, but it gives every node the same and so loses the graph.";
@@ -131,4 +153,5 @@
   });
   gtcourse.colors.watch(draw);
   build();
+  ask();
 })

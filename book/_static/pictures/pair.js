@@ -183,8 +183,9 @@
       ends[end] = away.indexOf(Math.min(...away));
       show();
     };
-    addEventListener("pointermove", follow);
-    addEventListener("pointerup", () => removeEventListener("pointermove", follow), { once: true });
+    const drag = new AbortController();  // ends all that listens to this drag
+    addEventListener("pointermove", follow, { signal: drag.signal });
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => drag.abort(), { signal: drag.signal });
   });
   place.addEventListener("input", ({ target }) => {
     const section = target.closest("[data-model]");

@@ -26,8 +26,7 @@
 
   place.innerHTML = `<p><b>Move a score.</b> Each token has a colour, its key, and a number, its value. The query has an entry for each colour: the token’s
       score <i>q · k</i>. A softmax of the scores, divided by √d<sub>k</sub> = 2, gives the weights of the numbers.</p>
-    <p class="guess"><b>Guess first.</b> The numbers of ${names[0]} and ${names[1]} are swapped. What happens to z if
-      the query asks for ${names[0]}, and what if it asks for nothing?</p>
+    <div class="question"></div>
     <div class="choices">${asking.map((_, at) => `<button type="button" data-ask="${at}">ask for ${names[at]}</button>`).join("")}
       <button type="button" data-ask="none">ask for nothing</button><button type="button" data-swap aria-pressed="false">swap the numbers of ${names[0]} and ${names[1]}</button></div>
     <div class="rows"><span></span><span>score</span><span></span><span>weight</span><span></span>${names.map((name, j) => `
@@ -82,6 +81,23 @@
       <path d="M${x(z)} ${line}l-7 -9h14z" fill="currentColor"/><text class="z" x="${x(z)}" y="${bar + BAR + 19}" text-anchor="middle">z = ${number(z, 2)}</text>`;
   }
 
+  /** What a swap of two numbers changes: with a query that asks for one of them, and with none. */
+  function ask() {
+    const [wanted, nothing] = [asking[0], names.map(() => 0)];
+    const z = (query, numbers) => number(attend(query, numbers).z, 2);
+    gtcourse.guess(find(".question"), {
+      question: `The numbers of ${names[0]} and ${names[1]} are swapped. When does z change?`,
+      answers: [`only if the query asks for ${names[0]}`, "only if it asks for nothing", "in both cases", "in neither"],
+      right: 0,
+      show: () => {
+        [scores, values] = [[...wanted], swapped];
+        draw();
+      },
+      truth: () => `If the query asks for ${names[0]}, z goes from ${z(wanted, own)} to ${z(wanted, swapped)}, because the large weight stays with ${names[0]} and its number does not.
+        If it asks for nothing, all weights are equal, and the mean of the same numbers is ${z(nothing, own)} before and after.`,
+    });
+  }
+
   place.addEventListener("input", ({ target }) => {
     scores[target.dataset.score] = Number(target.value);
     draw();
@@ -95,4 +111,5 @@
   });
   new ResizeObserver(() => { if (Math.abs(find(".beam").clientWidth - drawnAt) > 1) draw(); }).observe(place);
   draw();
+  ask();
 })

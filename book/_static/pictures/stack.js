@@ -94,8 +94,7 @@
   const every = Object.keys(KINDS);
   place.innerHTML = `<p><b>Stack ${blocks} blocks.</b> Six random tokens pass through ${blocks} blocks of attention and a feed-forward network, in four stacks whose random weights are
       the same. Each strip shows the tokens, as rows, after one more block, with a scale of its own.</p>
-    <p class="guess"><b>Guess first.</b> In which stacks do the tokens still differ after block ${blocks}, and in
-      which do they grow long? Then move the slider.</p>
+    <div class="question"></div>
     <div class="choices"><button type="button" data-set="alone">each token attends only to itself</button><button type="button" data-set="factor">weights twice as large</button>
       <button type="button" data-set="seed">new random weights</button><button type="button" data-set="start">start again</button></div>
     <div class="ride"><span class="which"></span><input type="range" min="0" max="${blocks}" aria-label="block"></div>
@@ -186,6 +185,27 @@
       follow them through the blocks, and choose a stack to read about it.`;
   }
 
+  function startAgain() {
+    [kind, at] = ["plain", 0];
+    Object.assign(setting, { seed: 1, factor: 1, alone: false });
+  }
+
+  /** In which stacks the tokens still differ at the end. */
+  function ask() {
+    const ends = (measure) => every.map((each) => `${shown(measure(runs[each].at(-1)))} (${KINDS[each]})`).join(", ");
+    gtcourse.guess(find(".question"), {
+      question: `In which stacks do the tokens still differ after block ${blocks}?`,
+      answers: ["in all four", "in the three with residuals", "in the two with norms"],
+      right: 1,
+      show: () => {
+        startAgain();
+        at = blocks;
+        compute();
+      },
+      truth: () => `They differ by ${ends(spread)}. Their lengths are ${ends(size)}: post-LN holds them at √16 = 4. Make the weights twice as large, and compare the lengths again.`,
+    });
+  }
+
   place.addEventListener("click", ({ target }) => {
     const { kind: chosen, set } = target.closest("button")?.dataset ?? {};
     const strip = target.closest("[data-at]");
@@ -193,10 +213,8 @@
       kind = chosen;
       draw();
     } else if (set) {
-      if (set === "start") {
-        [kind, at] = ["plain", 0];
-        Object.assign(setting, { seed: 1, factor: 1, alone: false });
-      } else if (set === "alone") setting.alone = !setting.alone;
+      if (set === "start") startAgain();
+      else if (set === "alone") setting.alone = !setting.alone;
       else if (set === "factor") setting.factor = 3 - setting.factor;
       else setting.seed += 1;
       compute();
@@ -217,4 +235,5 @@
   }).observe(place);
   gtcourse.colors.watch(draw);
   compute();
+  ask();
 })

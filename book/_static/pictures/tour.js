@@ -115,11 +115,12 @@
 
   const SIZE = 300;
   const CITIES = 14;
+  const REACH = 15;  // of a finger around a city
   let places = data.example.places;
   let [optimal, layer, frame] = [null, data.layers, null];
   const closed = new Set();
   place.innerHTML = `<p><b>EGT chooses a tour.</b> Drag the cities, or move the chosen one with the arrow keys. EGT decides which edges belong to the shortest tour.</p>
-    <p class="guess"><b>Guess first.</b> If you close the gates of one layer, so that no attention passes, which layer costs EGT most, and which costs nothing?</p>
+    <div class="question"></div>
     <div class="two"><svg viewBox="-12 -12 ${SIZE + 24} ${SIZE + 24}" role="group" aria-label="cities"></svg><div>
       <ul class="lines"><li><i class="edge"></i>EGT’s edges, wider where it is more certain</li><li><i class="best-tour"></i>the shortest tour, computed exactly</li>
       <li><i class="rule"></i>each city’s two nearest</li></ul>
@@ -138,6 +139,52 @@
     return 2 * hits / (mine.size + set.size);
   };
 
+  /** F1 of the model's answer for the example's cities, with the gates of some layers closed. */
+  function f1Without(closed) {
+    const cities = data.example.places;
+    const { yes } = run(cities, new Set(closed));
+    return f1(answered(yes, cities.length), data.example.tour);
+  }
+
+  /** The edges that the model chooses: both of its directions have a mean of more than a half. */
+  function answered(yes, T) {
+    const edges = [];
+    for (let i = 0; i < T; i++) {
+      for (let j = i + 1; j < T; j++) if (yes[i * T + j] + yes[j * T + i] > 1) edges.push([i, j]);
+    }
+    return edges;
+  }
+
+  /** Which layer costs nothing when its gates are closed, and what the others cost. */
+  function ask() {
+    const whole = f1Without([]);
+    const without = Array.from({ length: data.layers }, (_, l) => f1Without([l]));
+    const free = without.indexOf(Math.max(...without));
+    const dearest = without.indexOf(Math.min(...without));
+    gtcourse.guess(find(".question"), {
+      question: "Suppose that we close the gates of one layer, so that no attention passes there. For these cities, with which layer does EGT lose nothing?",
+      answers: without.map((_, l) => `layer ${l + 1}`),
+      right: free,
+      show: () => {
+        startAgain();
+        closed.add(free);
+        press();
+        draw();
+      },
+      truth: () => `F1 is ${whole.toFixed(2)} with all layers, and ${without.map((value, l) => `${value.toFixed(2)} without layer ${l + 1}`).join(", ")}. The messages of the last layer reach only
+        the cities’ vectors, and the answer is read from the pairs. Layer ${dearest + 1} costs most. Are other tours like this one?`,
+    });
+  }
+
+  const press = () => place.querySelectorAll("[data-gate]").forEach((button) => button.setAttribute("aria-pressed", closed.has(Number(button.dataset.gate))));
+
+  function startAgain() {
+    [places, optimal, layer] = [data.example.places, null, data.layers];
+    closed.clear();
+    press();
+    find("input").value = layer + 1;
+  }
+
   function draw() {
     frame = null;
     const T = places.length;
@@ -148,7 +195,7 @@
     const pairs = [];
     for (let i = 0; i < T; i++) for (let j = i + 1; j < T; j++) pairs.push([i, j]);
     const rule = edges.flatMap((list, i) => list.slice(0, 2).map((j) => [i, j]));
-    const chosen = pairs.filter(([i, j]) => both(yes, i, j) > 0.5);
+    const chosen = answered(yes, T);
     const final = layer === data.layers;
     const strength = ([i, j]) => (final ? both(yes, i, j) : Math.min(1, both(maps[layer], i, j) * T / 4));
     const line = (name, [i, j], more = "") => `<path class="${name}" d="M${at(i)}L${at(j)}" ${more}/>`;
@@ -156,11 +203,15 @@
       const [x, y] = at(city);
       return `<circle class="city" cx="${x}" cy="${y}" r="6" data-city="${city}" role="button" tabindex="${city ? -1 : 0}" aria-label="city ${city + 1}"/>`;
     });
+    const reaches = places.map((_, city) => {
+      const [x, y] = at(city);
+      return `<circle class="reach" cx="${x}" cy="${y}" r="${REACH}" data-city="${city}" aria-hidden="true"/>`;
+    });
     const focused = document.activeElement?.dataset?.city;
     svg.innerHTML = `${optimal.map((edge) => line("best-tour", edge)).join("")}${rule.map((edge) => line("rule", edge)).join("")}
       ${pairs.filter((pair) => strength(pair) > 0.05).map((pair) => line("edge", pair, `stroke-width="${(5 * strength(pair)).toFixed(1)}" opacity="${(0.25 + 0.75 * strength(pair)).toFixed(2)}"`)).join("")}
-      ${cities.join("")}`;
-    if (focused !== undefined) svg.querySelector(`[data-city="${focused}"]`)?.focus({ preventScroll: true });
+      ${cities.join("")}${reaches.join("")}`;
+    if (focused !== undefined) svg.querySelector(`.city[data-city="${focused}"]`)?.focus({ preventScroll: true });
     find(".which").textContent = final ? "EGT’s answer" : `attention of layer ${layer + 1}, the mean over heads after the gate`;
     find(".said").innerHTML = `F1 on this tour, 1 if all edges agree: EGT <b>${f1(chosen, optimal).toFixed(2)}</b>, two nearest ${f1(rule, optimal).toFixed(2)}.
       On the 100 test tours of this run: EGT ${data.f1.toFixed(2)}.${closed.has(data.layers - 1) ? " The messages of the last layer reach only the cities’ vectors, and the answer is read from the pairs, so closing its gates costs nothing." : ""}`;
@@ -178,13 +229,14 @@
     const { city } = event.target.dataset;
     if (city === undefined) return;
     event.preventDefault();
-    svg.querySelector(`[data-city="${city}"]`).focus({ preventScroll: true });
+    svg.querySelector(`.city[data-city="${city}"]`).focus({ preventScroll: true });
     const follow = (now) => {
       const box = svg.getBoundingClientRect();
       move(Number(city), [now.clientX - box.left, now.clientY - box.top].map((x) => (x / box.width * (SIZE + 24) - 12) / SIZE));
     };
-    addEventListener("pointermove", follow);
-    addEventListener("pointerup", () => removeEventListener("pointermove", follow), { once: true });
+    const drag = new AbortController();  // ends all that listens to this drag
+    addEventListener("pointermove", follow, { signal: drag.signal });
+    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => drag.abort(), { signal: drag.signal });
   });
   svg.addEventListener("keydown", (event) => {
     const step = { ArrowRight: [0.03, 0], ArrowLeft: [-0.03, 0], ArrowDown: [0, 0.03], ArrowUp: [0, -0.03] }[event.key];
@@ -195,20 +247,16 @@
       move(Number(city), places[city].map((x, axis) => x + step[axis]));
     } else if (event.key === "Enter" || event.key === " ") {  // on to the next city
       event.preventDefault();
-      svg.querySelector(`[data-city="${(Number(city) + 1) % places.length}"]`).focus({ preventScroll: true });
+      svg.querySelector(`.city[data-city="${(Number(city) + 1) % places.length}"]`).focus({ preventScroll: true });
     }
   });
   place.addEventListener("click", ({ target }) => {
     if (target.dataset.gate) {
       const gate = Number(target.dataset.gate);
       if (!closed.delete(gate)) closed.add(gate);
-      target.setAttribute("aria-pressed", closed.has(gate));
-    } else if (target.matches("[data-reset]")) {
-      [places, optimal, layer] = [data.example.places, null, data.layers];
-      closed.clear();
-      place.querySelectorAll("[data-gate]").forEach((button) => button.setAttribute("aria-pressed", "false"));
-      find("input").value = layer + 1;
-    } else if (target.matches("[data-new]")) {
+      press();
+    } else if (target.matches("[data-reset]")) startAgain();
+    else if (target.matches("[data-new]")) {
       places = Array.from({ length: CITIES }, () => [Math.random(), Math.random()]);
       optimal = null;
     } else return;
@@ -219,4 +267,5 @@
     draw();
   });
   draw();
+  ask();
 })
