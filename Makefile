@@ -115,7 +115,7 @@ oldest:  ## the tests of the package with the oldest versions that its bounds al
 # A warning that a cell's own code causes is an error.
 notebook-tests: $(STAMP)  ## every notebook from top to bottom, with a few training steps each
 	GTCOURSE_BUDGET=smoke TQDM_DISABLE=1 PYTHONWARNINGS="error:::__main__,ignore:IProgress not found" $(BIN)/python -m pytest -q \
-	  --nbval-lax --nbval-current-env --nbval-cell-timeout=900 -n 2 --dist loadfile \
+	  --nbval-lax --nbval-current-env --nbval-cell-timeout=900 -p tests.kernels -n 2 --dist loadfile \
 	  --junitxml=$(REPORTS)/notebook-tests.xml notebooks
 
 # From scratch: a page that is not read again repeats none of its warnings.

@@ -23,3 +23,20 @@ def gtcourse(*words: object) -> str:
         done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     return done.output
+
+
+class InThisProcess:
+    """Stands in for ``Popen`` where ``gtcourse`` starts itself, so that PyTorch is not read again.
+
+    Commands run here, one after another. Those that test_cli.py stops have processes of their own.
+    """
+
+    def __init__(self, command: list[str]):
+        assert command[:3] == [sys.executable, "-m", "gtcourse"]
+        gtcourse(*command[3:])
+
+    def poll(self) -> int:
+        return 0
+
+    wait = poll
+    terminate = poll

@@ -1,9 +1,11 @@
 """The command line: lists, runs, exit codes. Wrong words are in ``bad_input``."""
 
+import json
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,8 +18,8 @@ from gtcourse.predict import load
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.csa import FORMS
 from tests.graphs.served import write_some
+from tests.process import InThisProcess, run
 from tests.process import gtcourse as call
-from tests.process import run
 from tests.train.tiny_data import tiny, tiny_zinc_file
 
 
@@ -51,50 +53,71 @@ def test_names_that_are_known_without_pytorch_are_those_of_recipes_data_sets_and
     assert names.trained_models() == sorted({load(name).name for name in names.trained_models()})
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("recipes", "csa/znic"), "there is no recipe 'csa/znic'; expected one such as csa/zinc"),
-        (("train", "csa/znic"), "there is no recipe 'csa/znic'"),
-        (("train", "csa/znic", "--seed", "0", "--seed", "1"), "there is no recipe 'csa/znic'"),
-        (("train", "csa/zinc", "--data", "nowhere"), "data is 'nowhere'; expected 'embedded'"),
-        (("train", "csa/zinc", "--csv", "my.csv"), "expected --target NAME"),
-        (
-            ("train", "csa/zinc", "--csv", "my.csv", "--target", "y", "--start", "csa/znic"),
-            "csa/znic is not a trained model",
-        ),
-        (("train", "csa/zinc", "--budget", "huge"), "Invalid value for '--budget'"),
-        (("train", "csa/zinc", "--precision", "8"), "Invalid value for '--precision'"),
-        (("train", "csa/zinc", "--task", "ranking"), "Invalid value for '--task'"),
-        (("train", "csa/zinc", "--form", "fast"), "Invalid value for '--form'"),
-        (("data", "zink"), "there is no dataset 'zink'"),
-        (("prepare", "zink", "--out", "graphs"), "there is no dataset 'zink'"),
-        (
-            ("predict", "csa/znic", "CCO"),
-            "csa/znic is not a trained model (similar: csa/zinc); expected one of",
-        ),
-        (("predict", "csa/zinc"), "expected SMILES or --csv FILE"),
-        (("predict", "csa/zinc", "--csv", "no.csv"), "there is no file no.csv; expected a CSV"),
-        (("train", "csa/zinc", "--csv", "no.csv", "--target", "y"), "there is no file no.csv"),
-        (("predict", "CCO"), "CCO is not a trained model"),
-        (("predict", "csa/zinc", __file__), "is a file; expected --csv"),
-        (("predict", "csa/zinc", "CCO", "--out", "."), "--out is ., a folder; expected the name"),
-        (("explore", "csa/zinc,csa/znic", "CCO"), "csa/znic is not a trained model"),
-        (("bench", "csa/znic"), "there is no recipe 'csa/znic'"),
-        (("costs", "csa/znic"), "there is no recipe 'csa/znic'"),
-    ],
-)
-def test_a_wrong_name_or_option_is_answered_before_pytorch_is_imported(words, says):
-    code = f"""
-import sys
+WRONG = [
+    (("recipes", "csa/znic"), "there is no recipe 'csa/znic'; expected one such as csa/zinc"),
+    (("train", "csa/znic"), "there is no recipe 'csa/znic'"),
+    (("train", "csa/znic", "--seed", "0", "--seed", "1"), "there is no recipe 'csa/znic'"),
+    (("train", "csa/zinc", "--data", "nowhere"), "data is 'nowhere'; expected 'embedded'"),
+    (("train", "csa/zinc", "--csv", "my.csv"), "expected --target NAME"),
+    (
+        ("train", "csa/zinc", "--csv", "my.csv", "--target", "y", "--start", "csa/znic"),
+        "csa/znic is not a trained model",
+    ),
+    (("train", "csa/zinc", "--budget", "huge"), "Invalid value for '--budget'"),
+    (("train", "csa/zinc", "--precision", "8"), "Invalid value for '--precision'"),
+    (("train", "csa/zinc", "--task", "ranking"), "Invalid value for '--task'"),
+    (("train", "csa/zinc", "--form", "fast"), "Invalid value for '--form'"),
+    (("data", "zink"), "there is no dataset 'zink'"),
+    (("prepare", "zink", "--out", "graphs"), "there is no dataset 'zink'"),
+    (
+        ("predict", "csa/znic", "CCO"),
+        "csa/znic is not a trained model (similar: csa/zinc); expected one of",
+    ),
+    (("predict", "csa/zinc"), "expected SMILES or --csv FILE"),
+    (("predict", "csa/zinc", "--csv", "no.csv"), "there is no file no.csv; expected a CSV"),
+    (("train", "csa/zinc", "--csv", "no.csv", "--target", "y"), "there is no file no.csv"),
+    (("predict", "CCO"), "CCO is not a trained model"),
+    (("predict", "csa/zinc", __file__), "is a file; expected --csv"),
+    (("predict", "csa/zinc", "CCO", "--out", "."), "--out is ., a folder; expected the name"),
+    (("explore", "csa/zinc,csa/znic", "CCO"), "csa/znic is not a trained model"),
+    (("bench", "csa/znic"), "there is no recipe 'csa/znic'"),
+    (("costs", "csa/znic"), "there is no recipe 'csa/znic'"),
+]
+"""Words of a command, and what it answers."""
+
+ANSWER_EACH = """
+import io, json, sys
+from contextlib import redirect_stderr
 sys.modules["torch"] = sys.modules["torch_geometric"] = None
-sys.argv = ["gtcourse", *{words}]
 from gtcourse.course.commands import main
-main()
+
+answers = []
+for words in json.load(sys.stdin):
+    sys.argv = ["gtcourse", *words]
+    code = 0
+    with redirect_stderr(io.StringIO()) as said:
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code
+    answers.append([code, said.getvalue()])
+print(json.dumps(answers))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode in (1, 2)
-    assert says in done.stderr
+
+
+@pytest.fixture(scope="module")
+def answers() -> dict[tuple[str, ...], tuple[int, str]]:
+    """Exit status and answer to each of the wrong words, in one process without PyTorch."""
+    asked = [words for words, _ in WRONG]
+    told = run(sys.executable, "-c", ANSWER_EACH, input=json.dumps(asked))
+    return {words: tuple(answer) for words, answer in zip(asked, json.loads(told), strict=True)}
+
+
+@pytest.mark.parametrize(("words", "says"), WRONG)
+def test_a_wrong_name_or_option_is_answered_before_pytorch_is_imported(answers, words, says):
+    code, said = answers[words]
+    assert code in (1, 2)
+    assert says in said
 
 
 def test_a_run_is_trained_and_shown_beside_the_paper(tmp_path, file):
@@ -169,14 +192,14 @@ def test_the_recorded_command_names_torchrun_and_does_not_resume(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_signal_reaches_every_seeds_process_and_the_same_command_continues_them(tmp_path, file):
-    def command(*more: str) -> list[str]:
-        words = ["train", "gin-100k/zinc", "--data", file, "--epochs", "40", "--jobs", "2"]
-        words += ["--out", str(tmp_path / "runs"), "--seed=0", "--seed", "1", *more]
-        return [sys.executable, "-m", "gtcourse", *words]
-
+def test_a_signal_reaches_every_seeds_process_and_the_same_command_continues_them(
+    monkeypatch, tmp_path, file
+):
+    words = ["train", "gin-100k/zinc", "--data", file, "--epochs", "40", "--jobs", "2"]
+    words += ["--out", str(tmp_path / "runs"), "--seed=0", "--seed", "1"]
+    command = [sys.executable, "-m", "gtcourse", *words]
     folders = [tmp_path / "runs" / f"gin-100k-zinc-seed{seed}" for seed in range(2)]
-    process = subprocess.Popen(command(), stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not any((each / "last.ckpt").exists() for each in folders):
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
@@ -185,6 +208,7 @@ def test_a_signal_reaches_every_seeds_process_and_the_same_command_continues_the
     assert message.count("stopped by SIGTERM") >= 2  # in the first process and those it started
     assert "Traceback" not in message
     assert not all((each / "weights").exists() for each in folders)
-    run(*command("--seed", "2", "--resume"))
+    monkeypatch.setattr("gtcourse.cli.subprocess", SimpleNamespace(Popen=InThisProcess))
+    call(*words, "--seed", "2", "--resume")
     records = sorted(path.name for path in tmp_path.rglob("*-seed?.json"))
     assert records == [f"gin-100k-zinc-seed{seed}.json" for seed in range(3)]
