@@ -4,6 +4,9 @@ import json
 import math
 import re
 import sys
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -32,6 +35,7 @@ from gtcourse.predict import available, fine_tuned, load, load_ensemble, vocabul
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.adapt import own_recipe, recipe_for
 from gtcourse.runs.run import train
+from tests.process import InThisProcess
 from tests.process import gtcourse as call
 from tools.paths import ROOT
 
@@ -259,7 +263,8 @@ def test_other_labels_in_a_file_of_the_same_name_are_another_run(tmp_path, molec
 
 
 @pytest.mark.slow
-def test_each_fold_is_a_run_and_their_mean_is_printed(tmp_path, molecules):
+def test_each_fold_is_a_run_and_their_mean_is_printed(tmp_path, molecules, monkeypatch):
+    monkeypatch.setattr("gtcourse.cli.subprocess", SimpleNamespace(Popen=InThisProcess))
     table = tmp_path / "my.csv"
     rows = [f"{g.smiles},{g.y.item()}" for g in molecules.train[:30]]
     table.write_text("\n".join(["smiles,y", *rows]))
@@ -539,6 +544,27 @@ def small(name):
     return predict.Predictor(name, entry.build_model().eval(), entry.transforms, zinc_data, None)
 
 
+def shortened(name):
+    """The small model with its first and its last layer.
+
+    Those between are more of the same, and each takes a converter as long again. The page on ONNX
+    converts a whole model.
+    """
+    predictor = small(name)
+    model = predictor.model
+    stack = model.encoder if name == "transformer-100k" else model
+    stack.layers = torch.nn.ModuleList([stack.layers[0], stack.layers[-1]])
+    model.config = replace(model.config, num_layers=2)
+    return predictor
+
+
+@cache
+def exported(name):
+    """The predictor of a shortened model, and its program."""
+    predictor = shortened(name)
+    return predictor, predict.export(predictor)
+
+
 class Compiled(predict.OnTensors):
     """Without the explicit form that an export needs."""
 
@@ -559,8 +585,8 @@ def cases(predictor):
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_a_model_compiled_without_graph_breaks_or_exported_agrees_on_other_sizes(name):
-    predictor = small(name)
-    program = predict.export(predictor).module()
+    predictor, program = exported(name)
+    program = program.module()
     torch._dynamo.reset()
     model = Compiled(predictor.model).eval()
     compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="eager")
@@ -572,10 +598,11 @@ def test_a_model_compiled_without_graph_breaks_or_exported_agrees_on_other_sizes
 
 @pytest.mark.filterwarnings("ignore")  # of the converter
 @pytest.mark.parametrize("name", TRANSFORMERS)
-def test_onnxruntime_agrees_on_other_sizes(name, tmp_path):
+def test_onnxruntime_agrees_on_other_sizes(name, tmp_path, monkeypatch):
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
-    predictor = small(name)
+    predictor, program = exported(name)
+    monkeypatch.setattr(predict, "export", lambda *_: program)  # the page on ONNX calls it
     path = tmp_path / "model.onnx"
     names = predict.save_onnx(predictor, path)
     assert names == [*predict.tensors_of(predictor, ["CCO"])]
