@@ -39,10 +39,13 @@ KEPT = (128, 32, 32)
 """Graphs for training, validation and testing: two full batches of training, at least."""
 
 KEPT_OF_CHAPTER = {
-    "02_transformer": (128, 32, 400),  # draws a molecule with a ring and a branch
+    "02_transformer": (128, 32, 40),  # draws a molecule with a ring and a branch
     "09_csa": (128, 32, 200),  # draws a molecule with two fused rings
     "12_from_a_laptop_to_a_cluster": (1000, 32, 32),  # stops while the third 256 are stored
 }
+
+WHOLE = cache(gtcourse.load_dataset)
+"""Read once for all notebooks."""
 
 PASSES = 2
 """Epochs of a training, and passes of a loop over steps or epochs."""
@@ -55,7 +58,7 @@ def cells_of(path) -> list[Cell]:
     return [Cell(cell.source) for cell in notebook.cells if cell.cell_type == "code"]
 
 
-NOTEBOOKS = [path for _, path in pairs() if depending(cells_of(path))]
+NOTEBOOKS = [path for _, path in pairs() if "budget(" in path.read_text(encoding="utf-8")]
 
 
 class Cut(ast.NodeTransformer):
@@ -129,7 +132,7 @@ def two_epochs(train: Callable[..., Any]) -> Callable[..., Any]:
 def made_tiny(monkeypatch, path) -> Iterator[None]:
     """Cuts what the cells load, generate and train; see the text at the head of this file."""
     counts = KEPT_OF_CHAPTER.get(path.stem, KEPT)
-    monkeypatch.setattr(gtcourse, "load_dataset", few_graphs(gtcourse.load_dataset, counts))
+    monkeypatch.setattr(gtcourse, "load_dataset", few_graphs(WHOLE, counts))
     for module, names in ((tasks, ("tsp", "pattern")), (chapter08, ("dials", "edge_labels"))):
         for name in names:
             monkeypatch.setattr(module, name, few_of_each(getattr(module, name)))
