@@ -8,6 +8,7 @@ the reader types, with the stemmer that Sphinx brings for its own search.
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 from docutils import nodes
@@ -79,7 +80,12 @@ def emphasised(section: nodes.section) -> list[str]:
 
 
 def stems(phrase: str) -> list[str]:
-    return [ENGLISH.stem(word) for word in re.findall(r"\w+", phrase.lower())]
+    return [stem(word) for word in re.findall(r"\w+", phrase.lower())]
+
+
+@cache
+def stem(word: str) -> str:
+    return ENGLISH.stem(word)
 
 
 def introduced(term: dict, terms: list[dict], sections: list[dict]) -> str | None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 
 from tools.paths import HTML
 
@@ -19,8 +19,7 @@ from tools.paths import HTML
 OURS = {"'self'", "'unsafe-inline'", "'none'", "data:", "blob:", "file:"}
 RAW_TEX = re.compile(r"\$\$|\\\(|\\\[|\\(?:frac|begin|sum|sqrt|mathbb|operatorname|cdot|tfrac)\b")
 FORMULA = re.compile(r"\\\((.*?)\\\)|\\\[(.*?)\\\]", re.S)
-MATH = "span.math, div.math"
-NOT_PROSE = f"script, style, pre, code, textarea, {MATH}"
+NOT_PROSE = {"script", "style", "pre", "code", "textarea"}
 
 
 class Page(NamedTuple):
@@ -37,24 +36,46 @@ def test_the_root_has_an_icon_for_pages_that_name_none():
 
 
 def read(html: str) -> Page:
+    """In one walk over the elements: a drawing has thousands, and each CSS selector visits all."""
     soup = BeautifulSoup(html, "html.parser")
-    links = [link["href"] for link in soup.select("a[href]")]
-    ids = {each.get(name) for name in ("id", "name") for each in soup.select(f"[{name}]")}
-    formulas = [part for math in soup.select(MATH) for part in FORMULA.findall(math.text)]
     found = policy_faults(soup)
-    for picture in soup.select("img"):  # Sphinx writes the file's name where there are no words
-        alt = picture.get("alt", "").strip()
-        if not alt or re.search(r"\.(svg|png|jpe?g|gif)$", alt):
-            found.append(f"picture {picture.get('src', '')[:80]} has no alt text")
-    for drawing in soup.select(".cell_output svg:not(svg svg)"):
-        hidden = drawing.get("aria-hidden") == "true"
-        if not (hidden or drawing.get("aria-label") or drawing.find("title")):
-            found.append("a drawing among the outputs has no title")
-    for other in soup.select(NOT_PROSE):
-        other.extract()
-    texts = [text.strip() for article in soup.select("article") for text in article.strings]
+    links, ids, formulas, not_prose = [], set(), [], []
+    for element in soup.find_all(True):
+        ids.update((element.get("id"), element.get("name")))
+        is_math = element.name in ("span", "div") and "math" in element.get("class", ())
+        if is_math:
+            formulas += FORMULA.findall(element.text)
+        if is_math or element.name in NOT_PROSE:
+            not_prose.append(element)
+        elif element.name == "a" and element.has_attr("href"):
+            links.append(element["href"])
+        elif element.name == "img":
+            found += picture_faults(element)
+        elif element.name == "svg":
+            found += drawing_faults(element)
+    for element in not_prose:
+        element.extract()
+    texts = [text.strip() for article in soup.find_all("article") for text in article.strings]
     found += [f"raw TeX in the text: {t[:70]!r}" for t in texts if RAW_TEX.search(t)]
-    return Page(found, links, ids, formulas)
+    return Page(found, links, ids - {None}, formulas)
+
+
+def picture_faults(picture: Tag) -> list[str]:
+    """Sphinx writes the file's name where there are no words."""
+    alt = picture.get("alt", "").strip()
+    if alt and not re.search(r"\.(svg|png|jpe?g|gif)$", alt):
+        return []
+    return [f"picture {picture.get('src', '')[:80]} has no alt text"]
+
+
+def drawing_faults(drawing: Tag) -> list[str]:
+    """Of a drawing among the outputs, not of one inside another."""
+    if drawing.find_parent("svg") or not drawing.find_parent(class_="cell_output"):
+        return []
+    hidden = drawing.get("aria-hidden") == "true"
+    if hidden or drawing.get("aria-label") or drawing.find("title"):
+        return []
+    return ["a drawing among the outputs has no title"]
 
 
 def policy_faults(soup: BeautifulSoup) -> list[str]:

@@ -21,18 +21,20 @@ from tools.chromium import PHONE
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "C", "CCO"]
 MODELS = [f"{name}-100k/molecules" for name in ("graphormer", "egt", "grpe", "csa")]
 MODELS += ["egt-100k-spe-do/zinc", "grpe-small/zinc", "csa/zinc", "csa-rings/zinc"]
-RUN = """([model, molecule, changes]) => {
+RUN = """([model, molecules, changes]) => {
   for (const name of ["removed", "closed", "flips", "off"]) {
     if (name in changes) changes[name] = new Set(changes[name]);
   }
-  const found = gtcourse.models.run(model, molecule, changes);
-  return [found.prediction, found.first, found.layers.map((layer) => [...layer.attention])];
+  return molecules.map((molecule) => {
+    const found = gtcourse.models.run(model, molecule, changes);
+    return [found.prediction, found.first, found.layers.map((layer) => [...layer.attention])];
+  });
 }"""
 
 
 @pytest.fixture(scope="module")
 def computed(browser):
-    """Prediction, tokens before the atoms and attention of a model in the browser."""
+    """For each molecule, a model's prediction, tokens before the atoms and attention there."""
     page = browser.new_page()
     page.set_content(f"<script>{explorer.code()[0]}</script>")
     yield lambda *given: page.evaluate(RUN, list(given))
@@ -45,8 +47,9 @@ def test_predictions_and_attention_are_those_of_pytorch(computed, name):
     model = explorer.model(predictor)
     values, attentions = predictor.predict(SMILES, return_attention=True)
     drawn = explorer.molecules({text: text for text in SMILES})
-    for molecule, value, attention in zip(drawn, values, attentions, strict=True):
-        prediction, first, layers = computed(model, molecule, {})
+    found = computed(model, drawn, {})
+    for molecule, value, attention, here in zip(drawn, values, attentions, found, strict=True):
+        prediction, first, layers = here
         tokens = len(molecule["x"]) + first
         maps = torch.tensor(layers, dtype=torch.float32).reshape(len(layers), -1, tokens, tokens)
         assert prediction == pytest.approx(value.item(), abs=1e-4)
@@ -179,8 +182,10 @@ def test_a_change_is_the_same_change_of_the_weights(computed, name, changes, cha
     before = predictor.predict(SMILES[:2])
     with torch.no_grad():
         change(predictor.model)
-    for text, value, old in zip(SMILES, predictor.predict(SMILES[:2]), before, strict=False):
-        prediction = computed(model, explorer.molecules({text: text})[0], changes)[0]
+    drawn = explorer.molecules({text: text for text in SMILES[:2]})
+    found = computed(model, drawn, changes)
+    after = predictor.predict(SMILES[:2])
+    for (prediction, *_), value, old in zip(found, after, before, strict=True):
         assert prediction == pytest.approx(value.item(), abs=1e-4)
         assert abs(value - old) > 1e-3
 
@@ -188,11 +193,11 @@ def test_a_change_is_the_same_change_of_the_weights(computed, name, changes, cha
 @pytest.mark.parametrize("name", MODELS[:4])
 def test_an_atom_that_is_removed_is_masked(computed, name):
     predictor = load(name)
-    molecule = explorer.molecules({"": SMILES[0]})[0]
+    drawn = explorer.molecules({"": SMILES[0]})
     batch = collate(encode([predictor.featurize(SMILES[0])], *predictor.transforms))
     with torch.inference_mode():
         expected = (predictor.model(batch) - leave_one_out(predictor.model, batch)[0, 5]).item()
-    prediction = computed(explorer.model(predictor), molecule, {"removed": [5]})[0]
+    ((prediction, *_),) = computed(explorer.model(predictor), drawn, {"removed": [5]})
     assert prediction == pytest.approx(expected, abs=1e-4)
 
 

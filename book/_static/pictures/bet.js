@@ -31,6 +31,7 @@
     const edge = new Array(n * n).fill(-1);
     for (const [i, j, type] of molecule.bonds) edge[i * n + j] = edge[j * n + i] = type;
     const width = find(".drawing").clientWidth;
+    const isNewWidth = width !== drawnAt;
     drawnAt = width;
     find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, molecule.symbols.map((symbol, at) => `${symbol}${at}`),
       width, width < 380 ? 340 : 330);
@@ -51,7 +52,7 @@
       discs[at].classList.add("outlined");
     });
     if (guess !== null) fall();
-    room();
+    if (isNewWidth) room();
   }
 
   /** The radius of each end's place to click: for a finger, unless it would meet another end's. */
