@@ -1,7 +1,7 @@
 """All that CI checks, part by part; a part that fails does not keep the next from running.
 
-Sphinx builds the book, which the browser tests read, in one process beside the other parts, so that
-both cores of a small machine have work all the time. Its output is shown when it is done.
+Sphinx builds the book in one process, and a browser often waits. They run beside the other parts,
+so that both cores of a small machine have work all the time. Their output is shown at the end.
 """
 
 import os
@@ -11,14 +11,16 @@ import tempfile
 import time
 import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import IO
 
 from tools.paths import ROOT
 
-BESIDE = "book-checks"
-MEANWHILE = ["lint", "checks", "unit-tests"]
-AFTERWARDS = ["notebook-tests", "browser-tests"]
+PARTS = ["lint", "checks", "unit-tests", "notebook-tests"]
+BESIDE = ["book-checks", "browser-tests"]
+"""The second reads what the first has built."""
 REPORTS = ROOT / "_build" / "reports"
 
 
@@ -63,13 +65,14 @@ def shown(part: str) -> Outcome:
 
 def main() -> int:
     start = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as output, ThreadPoolExecutor(1) as pool:
-        book = pool.submit(run, BESIDE, output)
-        outcomes = [shown(part) for part in MEANWHILE]
-        outcomes.append(book.result())
-        output.seek(0)
-        print(f"\n== {BESIDE}\n{output.read()}", flush=True)
-    outcomes += [shown(part) for part in AFTERWARDS]
+    with ThreadPoolExecutor(1) as pool, ExitStack() as files:
+        outputs = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in BESIDE]
+        beside = [*map(partial(pool.submit, run), BESIDE, outputs)]
+        outcomes = [shown(part) for part in PARTS]
+        for part, output, future in zip(BESIDE, outputs, beside, strict=True):
+            outcomes.append(future.result())
+            output.seek(0)
+            print(f"\n== {part}\n{output.read()}", flush=True)
     passed = sum(outcome.passed for outcome in outcomes)
     failed = sum(outcome.failed for outcome in outcomes)
     print("", *outcomes, sep="\n")
