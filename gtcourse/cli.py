@@ -31,13 +31,13 @@ from typer import Argument, Option
 from gtcourse import __version__
 from gtcourse.names import (
     MODEL_CARDS,
+    available,
     available_models,
     check_data_source,
     check_dataset,
     check_recipe,
     check_table_exists,
     model_path,
-    trained_models,
 )
 
 if TYPE_CHECKING:
@@ -634,7 +634,7 @@ def prepare(
 
 # Sphinx cannot read an f-string among a function's defaults.
 TRAINED_OR_A_RUN = (
-    f"a trained model: {', '.join(trained_models())}; or the folder of a run of your own"
+    f"a trained model: {', '.join(available())}; or the folder of a run of your own"
 )
 
 

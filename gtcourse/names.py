@@ -83,7 +83,7 @@ def check_table_exists(path: str | Path) -> None:
         raise ValueError(f"there is no file {path}; expected a CSV file.")
 
 
-def trained_models() -> list[str]:
+def available() -> list[str]:
     """The names of the models that come with the package."""
     return sorted({shipped_record(path)["name"] for path in WEIGHTS.glob("*.safetensors")})
 
@@ -128,7 +128,7 @@ SIZES = {"zinc": (9, 37), "molecules": (9, 37)}
 def available_models() -> list[Card]:
     """A card for each model that comes with the package, for each data set the best first."""
     cards = []
-    for name in trained_models():
+    for name in available():
         record = shipped_record(WEIGHTS / f"{record_stem(name, 0)}.safetensors")
         data = record["data"]["name"]
         sizes = record["data"]["sizes"]
@@ -174,7 +174,7 @@ def model_path(model: str | Path, seed: int = 0) -> Path:
         shipped = WEIGHTS / f"{record_stem(str(model), seed)}.safetensors"
         if shipped.is_file():
             return shipped
-    known = trained_models()
+    known = available()
     near = get_close_matches(str(model), known, n=1, cutoff=0.8)
     similar = f" (similar: {near[0]})" if near else ""
     of_seed = f" with seed {seed}" if seed != 0 else ""

@@ -59,9 +59,9 @@ from gtcourse.names import (  # noqa: F401 (readers import Card and available_mo
     SIZES,
     WEIGHTS,
     Card,
+    available,
     available_models,
     model_path,
-    trained_models,
 )
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.adapt import own_recipe
@@ -672,11 +672,6 @@ def _what_it_predicts(predictor: Predictor) -> dict[str, object]:
     }
 
 
-def available() -> list[str]:
-    """The names of the trained models that come with the package."""
-    return trained_models()
-
-
 def fine_tuned(recipe: Recipe, name: str) -> Recipe:
     """The recipe with a model that starts from trained weights; only its head starts anew.
 
@@ -738,7 +733,7 @@ def _check_start(recipe: Recipe, name: str) -> None:
     settings = [
         f"{key} is {value!r}, not {own[key]!r}"
         for key, value in other.items()
-        if key in own and own[key] != value and not _may_differ(key)
+        if key in own and own[key] != value and key not in MAY_DIFFER
     ]
     if not differ and not settings:
         return
@@ -751,12 +746,16 @@ def _check_start(recipe: Recipe, name: str) -> None:
     )
 
 
-def _may_differ(setting: str) -> bool:
-    """Whether a model may start from one with another value: of the head, or of training alone."""
-    of_head = ("num_targets", "target", "head_widths", "readout")
-    of_training = ("dropout", "ablation", "noise")
-    is_of_training = any(word in setting for word in of_training) or setting == "flip_signs"
-    return setting in of_head or setting == "form" or is_of_training
+MAY_DIFFER = {
+    *("num_targets", "target", "head_widths", "readout"),  # of the head
+    *("dropout", "node_dropout", "edge_dropout", "attention_dropout", "input_dropout"),
+    *("node_ablation", "edge_ablation", "channel_ablation", "node_noise", "flip_signs"),
+    "form",  # how CSA computes the same function
+}
+"""Settings of a model that may start from one with another value.
+
+They change the head, which starts anew, or training alone.
+"""
 
 
 def _settings(model: nn.Module) -> dict[str, object]:

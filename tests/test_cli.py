@@ -50,7 +50,7 @@ def test_names_that_are_known_without_pytorch_are_those_of_recipes_data_sets_and
     assert gtcourse.load_dataset  # whose module adds the generated data sets to the published
     assert [*names.DATASET_NAMES] == dataset_names()
     assert [*Form] == [*FORMS]
-    assert names.trained_models() == sorted({load(name).name for name in names.trained_models()})
+    assert names.available() == sorted({load(name).name for name in names.available()})
 
 
 WRONG = [

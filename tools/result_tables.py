@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from statistics import mean, stdev
 
 from experiments.csa_divergence import LAST
-from gtcourse.course.leaderboard import line_to_beat
+from gtcourse.course.leaderboard import BEST_SIMPLE, line_to_beat
 from gtcourse.course.records import measurement, read_records, recorded
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.recipe import as_text
@@ -52,8 +52,6 @@ FAMILIES = {
     "CSA": ("csa",),
 }
 """Sections about what differs from the published runs, and how the names of their recipes begin."""
-BEST_SIMPLE = "ridge on 1-WL colour counts"
-"""The predictor without a neural network that every table of networks on ZINC begins with."""
 METRICS = {
     "train_mae": "training MAE",
     "val_mae": "validation MAE",

@@ -10,8 +10,7 @@ import ast
 from docutils import nodes
 from sphinx.application import Sphinx
 
-UNATTEMPTED = "Not attempted yet:"
-"""How the checker's answer to an unanswered exercise begins (gtcourse.course.exercises)."""
+from gtcourse.course.exercises.checker import UNATTEMPTED
 
 
 def place_boxes(app: Sphinx, document: nodes.document) -> None:

@@ -31,6 +31,7 @@ from gtcourse.encodings.transform import Encoding, encode
 from gtcourse.graphs.batch import Target
 from gtcourse.graphs.check import check_graphs, whole_number
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs
+from gtcourse.graphs.digest import add_tensor
 from gtcourse.graphs.io import (
     META,
     check_dtypes_of_numpy,
@@ -125,8 +126,7 @@ def content_of(dataset: GraphDataset) -> str:
     tensors = [ragged.num_nodes, ragged.num_edges, edge_index]
     tensors += [ragged.columns[name] for name in names]
     for values in tensors:
-        digest.update(f"{values.dtype} {list(values.shape)}".encode())
-        digest.update(values.contiguous().numpy().tobytes())
+        add_tensor(digest, values)
     return digest.hexdigest()
 
 

@@ -66,15 +66,21 @@ def check_graphs(graphs: Sequence[Data]) -> None:
     if isinstance(graphs, Data) or not isinstance(graphs, Sequence) or len(graphs) == 0:
         given = "[]" if isinstance(graphs, list) else f"an object of type {type(graphs).__name__}"
         raise ValueError(f"expected a list of at least one graph, got {given}.")
-    for index, graph in enumerate(graphs):
-        if not isinstance(graph, Data) or isinstance(graph, Batch):
-            raise ValueError(f"graph {index} is a {type(graph).__name__}; expected a PyG Data.")
+    check_types(graphs)
     present = {name for graph in graphs for name in graph.to_dict()}
     names = ["x", "edge_index", *(n for n in ("edge_attr", "y", *ENCODINGS) if n in present)]
     for index, graph in enumerate(graphs):
         for name in names:
             if fault := _fault(name, graph, graphs[0]):
                 raise ValueError(f"graph {index} has {name} {fault}.")
+
+
+def check_types(graphs: Sequence[object], of_what: str = "") -> None:
+    """Raises a ValueError for the first entry that is no PyG ``Data``; ``of_what`` begins it."""
+    for index, graph in enumerate(graphs):
+        if not isinstance(graph, Data) or isinstance(graph, Batch):
+            kind = type(graph).__name__
+            raise ValueError(f"{of_what}graph {index} is of type {kind}; expected a PyG Data.")
 
 
 def _fault(name: str, graph: Data, first: Data) -> str | None:

@@ -34,7 +34,14 @@ from gtcourse.graphs.batch import (
     GraphBatch,
     Target,
 )
-from gtcourse.graphs.check import check_graphs, check_target, target_level, whole_number
+from gtcourse.graphs.check import (
+    check_graphs,
+    check_target,
+    check_types,
+    target_level,
+    whole_number,
+)
+from gtcourse.graphs.digest import add_tensor
 
 SPLITS = ("train", "val", "test")
 
@@ -228,8 +235,8 @@ class RaggedGraphs(Sequence[Data]):
         edges = self.num_edges.long()
         return {"graph": torch.ones_like(n), "node": n, "edge": edges, "pair": n**2}
 
-    def rows_missing(self) -> dict[str, int]:
-        """The rows of each column that has not as many as the graphs need, by its name."""
+    def wrong_lengths(self) -> dict[str, int]:
+        """The rows of each column that has more or fewer than its graphs need, by its name."""
         needed = {level: int(counts.sum()) for level, counts in self._counts().items()}
         found = {name: len(column) for name, column in self.columns.items()}
         rows = {name: found[name] for name in found if found[name] != needed[self.levels[name]]}
@@ -545,12 +552,7 @@ class GraphDataset:
                 "a list."
             )
         if isinstance(self.graphs, list | tuple):
-            for index, graph in enumerate(self.graphs):
-                if not isinstance(graph, Data):
-                    raise ValueError(
-                        f"dataset {self.name!r} has {graph!r} for graph {index}; expected a PyG "
-                        "Data."
-                    )
+            check_types(self.graphs, f"dataset {self.name!r}: ")
         expected = "0 (train), 1 (val) or 2 (test) for each graph"
         try:
             split = torch.as_tensor(self.split)
@@ -628,10 +630,7 @@ class GraphDataset:
         for graph in self.graphs:
             for name, value in sorted(graph.to_dict().items()):
                 if isinstance(value, Tensor):
-                    header = f"{name} {value.dtype} {list(value.shape)}"
-                    sha256.update(header.encode())
-                    values = value.detach().cpu().contiguous().flatten().view(torch.uint8)
-                    sha256.update(values.numpy().data)
+                    add_tensor(sha256, value, name)
         sha256.update(self.split.numpy().tobytes())
         return sha256.hexdigest()
 

@@ -412,7 +412,7 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
         graphs = RaggedGraphs(
             num_nodes, num_edges, ends, columns, levels, meta["target"], dtypes=dtypes
         )
-        for name, rows in graphs.rows_missing().items():
+        for name, rows in graphs.wrong_lengths().items():
             path = folder / f"{name}.npy"
             raise ValueError(f"it has {rows} rows")
         return MappedGraphs(folder=folder, graphs=graphs, split=columns["split"], **meta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 
@@ -13,6 +12,7 @@ from torch_geometric.data import Data
 from gtcourse.graphs.batch import GraphBatch, Target
 from gtcourse.graphs.check import check_bools, whole_number
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs, checked
+from gtcourse.graphs.digest import sha256_of
 
 
 class DenseLoader:
@@ -248,16 +248,6 @@ def _features_of(batch: GraphBatch) -> tuple[Tensor, Tensor | None]:
     if edge_attr is not None:
         edge_attr = edge_attr[batch.adjacency]
     return batch.x[batch.mask], edge_attr
-
-
-def sha256_of(tensors: Sequence[Tensor]) -> str:
-    """SHA-256 of some tensors, with their types and shapes."""
-    sha256 = hashlib.sha256()
-    for tensor in tensors:
-        sha256.update(f"{tensor.dtype} {list(tensor.shape)}".encode())
-        values = tensor.detach().cpu().contiguous().flatten().view(torch.uint8)
-        sha256.update(values.numpy().data)
-    return sha256.hexdigest()
 
 
 def check_device(device: torch.device | str) -> None:

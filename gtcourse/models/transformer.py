@@ -324,29 +324,34 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         d_model = self.embedding.embedding_dim
-        is_unknown = self.is_unknown(tokens)  # [B, N]
-        words = self.embedding(tokens.masked_fill(is_unknown, 0))  # [B, N, d]
-        if not can_raise(tokens):
+        check_tokens(tokens)
+        is_unknown = (tokens < 0) | (tokens >= self.embedding.num_embeddings)  # [B, N]
+        if can_raise(tokens):
+            self.reject_unknown(tokens, is_unknown)
+            words = self.embedding(tokens)  # [B, N, d]
+        else:
+            words = self.embedding(tokens.masked_fill(is_unknown, 0))
             words = words.masked_fill(is_unknown[..., None], torch.nan)
         words = words * math.sqrt(d_model)
         positions = sinusoidal_encoding(tokens.shape[1], d_model)  # [N, d]
         return self.dropout(words + positions.to(words))
 
-    def is_unknown(self, tokens: Tensor) -> Tensor:
-        """True at tokens that are not in the vocabulary, ``[B, N]``; on the CPU a ValueError."""
-        vocabulary = self.embedding.num_embeddings
-        is_number = tokens.dtype in (torch.int32, torch.int64)
-        if tokens.dim() != 2 or not is_number:
-            raise ValueError(
-                f"tokens are {tokens.dtype} {list(tokens.shape)}; expected whole numbers [B, N]."
-            )
-        is_unknown = (tokens < 0) | (tokens >= vocabulary)
-        if can_raise(tokens) and is_unknown.any():
+    def reject_unknown(self, tokens: Tensor, is_unknown: Tensor) -> None:
+        """Raises a ValueError that names the first unknown token, if there is one."""
+        if is_unknown.any():
             raise ValueError(
                 f"tokens have the number {int(tokens[is_unknown][0])}; expected 0 to "
-                f"{vocabulary - 1}."
+                f"{self.embedding.num_embeddings - 1}."
             )
-        return is_unknown
+
+
+def check_tokens(tokens: Tensor) -> None:
+    """Raises a ValueError unless tokens are whole numbers, ``[B, N]``; it reads no value."""
+    is_number = tokens.dtype in (torch.int32, torch.int64)
+    if tokens.dim() != 2 or not is_number:
+        raise ValueError(
+            f"tokens are {tokens.dtype} {list(tokens.shape)}; expected whole numbers [B, N]."
+        )
 
 
 class Transformer(nn.Module):

@@ -535,7 +535,7 @@ GRAPHS = [
     (
         "SMILES for graphs of a data set",
         call(GraphDataset, "a", "b", [*CHAINS, "CCO"], [0, 1, 2, 2]),
-        "dataset 'a' has 'CCO' for graph 3; expected a PyG Data.",
+        "dataset 'a': graph 3 is of type str; expected a PyG Data.",
     ),
 ]
 
@@ -601,8 +601,8 @@ BATCHES = [
     ("a damaged list of arrays", prepared_folder('{"columns": 3}'), "graphs.json is missing or"),
     ("no graphs", call(collate, []), "expected a list of at least one graph, got []"),
     ("a graph for a list", call(collate, CHAINS[0]), "expected a list of at least one graph, got"),
-    ("None among graphs", call(collate, [*CHAINS, None]), "graph 3 is a NoneType; expected a PyG"),
-    ("a list of batches", call(collate, [Batch.from_data_list(CHAINS)]), "graph 0 is a DataBatch"),
+    ("None among graphs", call(collate, [*CHAINS, None]), "graph 3 is of type NoneType; expected"),
+    ("a list of batches", call(collate, [Batch.from_data_list(CHAINS)]), "graph 0 is of type DataBatch"),
     ("too few places", call(collate, CHAINS, num_nodes=2), "graph 1 has 3 nodes; expected at most"),
     (
         "places by the half",

@@ -26,6 +26,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from gtcourse.course.exercises.diagnosis import OTHER_FACTORS, place_of, relations
 
+UNATTEMPTED = "Not attempted yet:"
+"""How the answer to an exercise begins whose gap is still there; the book leaves it out."""
+
 SECONDS = 20.0
 """How long a check may take; right answers need less than one."""
 
@@ -38,7 +41,7 @@ class Result:
     message: str
 
     def __repr__(self) -> str:
-        opening = {True: "Correct.", False: "Not yet:", None: "Not attempted yet:"}[self.passed]
+        opening = {True: "Correct.", False: "Not yet:", None: UNATTEMPTED}[self.passed]
         return f"{opening} {self.message}"
 
 
