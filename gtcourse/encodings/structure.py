@@ -11,7 +11,7 @@ Shapes:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -40,12 +40,30 @@ class AddShortestPaths(Encoding):
     max_distance: int | None = None
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
-        longest = self.max_distance or pairs.distance.shape[-1]
-        return {"distance": pairs.distance.clamp(max=longest)}
+        return {"distance": self.lowered(pairs.distance)}
 
-    def is_lowered_to(self, length: int) -> bool:
-        """Whether a distance of so many edges may stand for a longer one."""
-        return self.max_distance is not None and self.max_distance <= length
+    def lowered(self, distance: Tensor) -> Tensor:
+        """Exact distances, of which those above ``max_distance`` become ``max_distance``."""
+        return distance.clamp(max=self.max_distance or distance.shape[-1])
+
+    def is_lowered_below(self, length: float) -> bool:
+        """Whether the distance of two nodes may be below ``length`` though no path is as short."""
+        return self.max_distance is not None and self.max_distance < length
+
+    @property
+    def depends_on_stored(self) -> bool:
+        """Whether distances may be lowered below the length of paths that are stored."""
+        return self.max_distance is not None
+
+    def check_stored(self, stored: Mapping[str, Tensor], distance: Tensor, where: str) -> None:
+        """Raises a ValueError if distances are lowered below the length of stored paths."""
+        length = 0
+        if "path_edges" in stored:
+            length = stored["path_edges"].shape[-2]
+        if "path_tree" in stored:
+            length = distance.shape[-1]
+        if self.is_lowered_below(length):
+            _check_exact(self.lowered(distance), distance, length, where)
 
 
 @dataclass(eq=False)
@@ -63,13 +81,23 @@ class AddPathEdges(Encoding):
     max_length: int
 
     def check_beside(self, others: Sequence[Encoding]) -> None:
-        """Raises a ValueError if distances are lowered so far that a model misreads a path."""
+        """Raises a ValueError if distances are lowered so far that a path seems shorter."""
         for other in others:
-            if isinstance(other, AddShortestPaths) and other.is_lowered_to(self.max_length):
+            if isinstance(other, AddShortestPaths) and other.is_lowered_below(self.max_length):
                 raise ValueError(
                     f"{other!r} was given with {self!r}; expected distances that are exact up to "
-                    f"{self.max_length + 1}, or AddShortestPaths()."
+                    f"{self.max_length}, or AddShortestPaths()."
                 )
+
+    @property
+    def depends_on_stored(self) -> bool:
+        """Whether distances that were stored before may be lowered: always."""
+        return True
+
+    def check_stored(self, stored: Mapping[str, Tensor], distance: Tensor, where: str) -> None:
+        """Raises a ValueError if stored distances are not exact up to the stored length."""
+        if "distance" in stored:
+            _check_exact(stored["distance"], distance, self.max_length, where)
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         edge_attr = pairs.edge_attr
@@ -101,6 +129,16 @@ class AddPathTree(Encoding):
                     f"{other!r} was given with {self!r}; expected exact distances, "
                     "AddShortestPaths()."
                 )
+
+    @property
+    def depends_on_stored(self) -> bool:
+        """Whether distances that were stored before may be lowered: always."""
+        return True
+
+    def check_stored(self, stored: Mapping[str, Tensor], distance: Tensor, where: str) -> None:
+        """Raises a ValueError if stored distances are not exact."""
+        if "distance" in stored:
+            _check_exact(stored["distance"], distance, distance.shape[-1], where)
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         before = path_tree(pairs.adjacency, pairs.edge_attr, pairs.distance)
@@ -196,6 +234,16 @@ class AddRings(Encoding):
                 numbers = sorted(tuple(sorted(map(nodes.index, link))) for link in block)
                 graph[pairs_of_block] |= in_one_cycle(tuple(numbers), self.max_size)
         return {"ring": ring & ~torch.eye(ring.shape[-1]).bool()}
+
+
+def _check_exact(stored: Tensor, distance: Tensor, length: int, where: str) -> None:
+    """Raises a ValueError if distances up to the length of stored paths are not the exact ones."""
+    if not stored.long().clamp(max=length).equal(distance.clamp(max=length)):
+        raise ValueError(
+            f"{where} has distances that are not those along its edges, and paths of up to "
+            f"{length} edges beside them; expected distances that are exact up to {length}, as of "
+            "AddShortestPaths()."
+        )
 
 
 def blocks(links: Sequence[Sequence[int]]) -> list[list[tuple[int, int]]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import groupby
@@ -24,6 +24,7 @@ from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.graphs.check import whole_number
 from gtcourse.graphs.dataset import GraphDataset, checked
 
+DISTANCES_AND_PATHS = ("distance", "path_edges", "path_tree")
 PAIRS_AT_ONCE = 2**18  # in a stack of graphs, which amortises Python and fits into memory
 
 
@@ -98,13 +99,29 @@ def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
             for members in _of_one_size(ragged.num_nodes):
                 batch = ragged.batch(members)
                 pairs = Pairs(batch.adjacency, batch.edge_attr)
+                computed = set()
                 for encoding in together:
                     for name, values in encoding.compute(pairs).items():
+                        computed.add(name)
                         # A copy each: a view would keep the whole stack alive, and be saved too.
                         for i, value in zip(members.tolist(), values, strict=True):
                             encoded[i][name] = value.clone().to(graphs[i].edge_index.device)
+                for encoding in together:
+                    if encoding.depends_on_stored:
+                        for i, distance in zip(members.tolist(), pairs.distance, strict=True):
+                            stored = _stored_distances_and_paths(graphs[i], computed)
+                            encoding.check_stored(stored, distance, f"graph {i}")
                 bar.update(len(members))
     return encoded
+
+
+def _stored_distances_and_paths(graph: Data, computed: Set[str]) -> dict[str, Tensor]:
+    """The distances and paths that a graph had before, except for those that are computed anew."""
+    stored = {}
+    for name in DISTANCES_AND_PATHS:
+        if name not in computed and isinstance(graph.get(name), Tensor):
+            stored[name] = graph[name].cpu()
+    return stored
 
 
 def _edges_of(graphs: list[Data], attribute: str | None) -> list[Data]:
@@ -155,7 +172,7 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
     """
     _check_together(transforms)
     pairs = Pairs(batch.adjacency, batch.edge_attr)
-    encodings = dict(batch.encodings)
+    computed: dict[str, Tensor] = {}
     for transform in transforms:
         if not computed_in_batches(transform, batch.mask.device):
             raise ValueError(
@@ -167,10 +184,19 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
                 f"{transform!r} reads {transform.reads!r}, which a batch does not hold; expected "
                 'weight="edge_attr", or the encoding stored with the graphs.'
             )
-        encodings |= transform.compute(pairs)
-    if "distance" in encodings:  # a padded node has none, not even to itself
-        encodings["distance"] = encodings["distance"].where(batch.pair_mask, UNREACHABLE)
-    return replace(batch, encodings=encodings)
+        computed |= transform.compute(pairs)
+    if "distance" in computed:  # a padded node has none, not even to itself
+        computed["distance"] = computed["distance"].where(batch.pair_mask, UNREACHABLE)
+    stored = {
+        name: tensor
+        for name, tensor in batch.encodings.items()
+        if name in DISTANCES_AND_PATHS and name not in computed
+    }
+    for transform in transforms:
+        if stored and transform.depends_on_stored:
+            distance = pairs.distance.where(batch.pair_mask, UNREACHABLE)
+            transform.check_stored(stored, distance, "the batch")
+    return replace(batch, encodings={**batch.encodings, **computed})
 
 
 def computed_on_device(transform: BaseTransform) -> bool:
@@ -247,7 +273,22 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
         return "edge_attr" if self.reads_edge_attr else None
 
     def check_beside(self, others: Sequence[Encoding]) -> None:
-        """Raises a ValueError if this encoding does not go with others of the same graphs."""
+        """Raises a ValueError if this encoding does not go with others of the same call."""
+
+    @property
+    def depends_on_stored(self) -> bool:
+        """Whether :meth:`check_stored` has something to check."""
+        return False
+
+    def check_stored(self, stored: Mapping[str, Tensor], distance: Tensor, where: str) -> None:
+        """Raises a ValueError if this encoding does not go with those of an earlier call.
+
+        Args:
+            stored: The encodings ``distance``, ``path_edges`` and ``path_tree``, as far as they
+                were there before.
+            distance: The exact distances, of the shape of a stored ``distance``.
+            where: Which graph or batch it is, to begin the message.
+        """
 
     @abstractmethod
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:

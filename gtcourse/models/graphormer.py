@@ -31,6 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gtcourse.encodings.paths import has_lowered_distances
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.models.attention import (
     AttentionProjections,
@@ -238,29 +239,32 @@ class EdgeEncoding(nn.Module):
             c = self.mean_over_paths(batch)
             stored_length = batch.encoding("path_edges").shape[-2]
             if stored_length < self.max_length:
-                c = self.check_stored(c, batch, stored_length)
+                c = self.reject_cut_paths(c, batch, stored_length)
         if self.reduce == "sum":
             length = batch.encoding("distance").clamp(0, self.max_length)
             c = c * length[..., None]
         return c.permute(0, 3, 1, 2)
 
-    def check_stored(self, c: Tensor, batch: GraphBatch, stored_length: int) -> Tensor:
-        """c, ``[B, N, N, H]``, if the encodings hold all edges that are read.
+    def reject_cut_paths(self, c: Tensor, batch: GraphBatch, stored_length: int) -> Tensor:
+        """Returns c, ``[B, N, N, H]``, if the encodings hold all edges that are read.
 
-        Otherwise it raises a ValueError, or c is NaN for that graph where nothing can be raised.
+        Otherwise it raises a ValueError. Where nothing can be raised, as on an accelerator, c
+        becomes NaN for the graphs whose paths are cut.
         """
         distance = batch.encoding("distance").masked_fill(~batch.pair_mask, UNREACHABLE)
         longest = distance.amax(dim=(1, 2))  # [B]
-        is_cut = longest > stored_length  # [B]
+        is_lowered = has_lowered_distances(distance, batch.adjacency)  # [B]
+        is_cut = (longest > stored_length) | is_lowered  # [B]
         if not can_raise(batch.mask):
             return c.masked_fill(is_cut[:, None, None, None], torch.nan)
         if not is_cut.any():
             return c
         number = int(is_cut.nonzero()[0])
+        more = "more than " if is_lowered[number] else ""
         raise ValueError(
-            f"graph {number} of the batch has a path of {int(longest[number])} edges, of which "
-            f"path_edges holds the first {stored_length}; expected the first {self.max_length}, as "
-            f"of AddPathEdges({self.max_length})."
+            f"graph {number} of the batch has a path of {more}{int(longest[number])} edges, of "
+            f"which path_edges holds the first {stored_length}; expected the first "
+            f"{self.max_length}, as of AddPathEdges({self.max_length})."
         )
 
     def mean_over_paths(self, batch: GraphBatch) -> Tensor:

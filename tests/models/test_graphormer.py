@@ -73,6 +73,16 @@ def test_a_compiled_edge_encoding_is_nan_for_the_graph_whose_paths_are_cut(store
     assert torch.equal(found[0], encoding(exact)[0])
 
 
+@pytest.mark.parametrize("reduce", ["mean", "sum"])
+def test_distances_lowered_to_the_edges_that_are_read_change_no_edge_encoding(reduce):
+    encoding = large_weights(EdgeEncoding(2, 4, 4, 3, reduce=reduce))
+    chain = graph_of(6, [(i, i + 1) for i in range(5)])
+    exact = collate(encoded(chain, encodings=(AddShortestPaths(), AddPathEdges(3))))
+    lowered = collate(encoded(chain, encodings=(AddShortestPaths(3), AddPathEdges(3))))
+    assert not exact.encodings["distance"].equal(lowered.encodings["distance"])
+    assert encoding(exact).equal(encoding(lowered))
+
+
 def test_virtual_node_scalar_is_only_in_its_row_and_column():
     model = large_weights(Graphormer(GRAPHORMER))
     batch = collate(encoded(PATH_OF_THREE))
