@@ -78,6 +78,13 @@ DATA = Option(
 )
 
 
+def path_of_option(text: str) -> Path:
+    """A path that an option names; an empty one would be the folder that one is in."""
+    if not text:
+        raise typer.BadParameter("the path is empty; expected the name of a file or folder.")
+    return Path(text)
+
+
 class Precision(StrEnum):
     """Number formats of ``--precision``."""
 
@@ -337,7 +344,9 @@ def train(
         1, min=1, help="how many of several runs to train at the same time", rich_help_panel=RUNS
     ),
     out: Path = Option(
-        Path("runs"),
+        "runs",
+        parser=path_of_option,
+        metavar="<path>",
         help="folder in which each run gets its own folder, which `gtcourse predict` takes",
         rich_help_panel=RUNS,
     ),
@@ -576,9 +585,16 @@ def data(
 def prepare(
     context: typer.Context,
     name: str = Argument(help="a data set, such as pcqm4mv2 (`gtcourse data` lists them)"),
-    out: Path = Option(help="the folder to write; all machines of a cluster have to see it"),
+    out: Path = Option(
+        parser=path_of_option,
+        metavar="<path>",
+        help="the folder to write; all machines of a cluster have to see it",
+    ),
     root: Path | None = Option(
-        None, help="where the publisher's files are, or will be downloaded to"
+        None,
+        parser=path_of_option,
+        metavar="<path>",
+        help="where the publisher's files are, or will be downloaded to",
     ),
     recipe: list[str] = Option(
         [], help="also store the encodings that this recipe reads; repeat the option for several"
@@ -633,9 +649,7 @@ def prepare(
 
 
 # Sphinx cannot read an f-string among a function's defaults.
-TRAINED_OR_A_RUN = (
-    f"a trained model: {', '.join(available())}; or the folder of a run of your own"
-)
+TRAINED_OR_A_RUN = f"a trained model: {', '.join(available())}; or the folder of a run of your own"
 
 
 @app.command(rich_help_panel=MOLECULES)
@@ -654,6 +668,8 @@ def predict(
     smiles: str = Option("smiles", help=SMILES_HELP),
     out: Path | None = Option(
         None,
+        parser=path_of_option,
+        metavar="<path>",
         help="CSV file to write: all columns of --csv, and the predictions; by default they are "
         "printed",
     ),

@@ -19,6 +19,7 @@ from gtcourse.cli import (
     check_place,
     import_torch,
     main,
+    path_of_option,
 )
 from gtcourse.names import check_data_source, check_recipe, model_path
 
@@ -35,7 +36,10 @@ def explore(
         help="SMILES, each in quotation marks, because the shell reads brackets in another way"
     ),
     out: Path = Option(
-        Path("explore.html"), help="the HTML file to write, which any web browser shows"
+        "explore.html",
+        parser=path_of_option,
+        metavar="<path>",
+        help="the HTML file to write, which any web browser shows",
     ),
 ) -> None:
     """Write a web page that shows what trained models attend to in your molecules.

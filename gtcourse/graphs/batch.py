@@ -134,6 +134,14 @@ class GraphBatch:
                     f"{name} is {list(given.shape)} and mask is {[B, N]}; expected {name} "
                     f"[{written}{more}]."
                 )
+        for name, tensor in self.encodings.items():
+            shape = (B, *[N] * node_axes(name, tensor))
+            if tensor.shape[: len(shape)] != shape:
+                written = ", ".join(str(size) for size in shape)
+                raise ValueError(
+                    f"the encoding {name!r} is {list(tensor.shape)} and mask is {[B, N]}; expected "
+                    f"[{written}, …]."
+                )
 
     @property
     def num_graphs(self) -> int:

@@ -588,6 +588,20 @@ def on_paths(*transforms: BaseTransform) -> Make:
     return lambda folder: predicted
 
 
+def encoded_twice(before: BaseTransform, after: BaseTransform) -> Make:
+    """Two calls, on a graph of one edge and a chain of four."""
+
+    def enter() -> None:
+        encode(encode([chain(1), chain(4)], before), after)
+
+    return lambda folder: enter
+
+
+def batch_encoded_twice(before: BaseTransform, after: BaseTransform) -> Make:
+    batch = collate([chain(1), chain(4)])
+    return lambda folder: lambda: encode_batch(encode_batch(batch, before), after)
+
+
 def distance_loss(transform: AddShortestPaths) -> torch.Tensor:
     """Of EGT, which predicts distances to 3, on a chain of five edges."""
     model = EGT(EGTConfig(d_model=8, d_edge=4, num_heads=2, num_layers=1, distance_hops=3))
@@ -602,7 +616,11 @@ BATCHES = [
     ("no graphs", call(collate, []), "expected a list of at least one graph, got []"),
     ("a graph for a list", call(collate, CHAINS[0]), "expected a list of at least one graph, got"),
     ("None among graphs", call(collate, [*CHAINS, None]), "graph 3 is of type NoneType; expected"),
-    ("a list of batches", call(collate, [Batch.from_data_list(CHAINS)]), "graph 0 is of type DataBatch"),
+    (
+        "a list of batches",
+        call(collate, [Batch.from_data_list(CHAINS)]),
+        "graph 0 is of type DataBatch",
+    ),
     ("too few places", call(collate, CHAINS, num_nodes=2), "graph 1 has 3 nodes; expected at most"),
     (
         "places by the half",
@@ -741,6 +759,21 @@ BATCHES = [
             ),
             ("mask", lambda b: b.mask[:2], "x is [3, 3, 1] and mask is [2, 3]; expected x [2, 3,"),
             ("y", lambda b: b.y[:2], "y is [2] and mask is [3, 3]; expected y [3]."),
+            (
+                "encodings",
+                lambda b: {"in_degree": zeros(3, 4)},
+                "the encoding 'in_degree' is [3, 4] and mask is [3, 3]; expected [3, 3, …].",
+            ),
+            (
+                "encodings",
+                lambda b: collate(encode(CHAINS[:2], AddShortestPaths())).encodings,
+                "the encoding 'distance' is [2, 3, 3] and mask is [3, 3]; expected [3, 3, 3, …].",
+            ),
+            (
+                "encodings",
+                lambda b: {"mine": torch.zeros(3, 2, 4)},
+                "the encoding 'mine' is [3, 2, 4] and mask is [3, 3]; expected [3, 3, …].",
+            ),
             ("target", lambda b: "pair", "target is 'pair'; expected 'graph', 'node' or 'edge'."),
         ]
     ),
@@ -759,7 +792,7 @@ BATCHES = [
                 "distances to 2",
                 (AddShortestPaths(2), AddPathEdges(3)),
                 "AddShortestPaths(max_distance=2) was given with AddPathEdges(max_length=3); "
-                "expected distances that are exact up to 4, or AddShortestPaths().",
+                "expected distances that are exact up to 3, or AddShortestPaths().",
             ),
             (
                 "distances to 1, trees",
@@ -767,11 +800,34 @@ BATCHES = [
                 "AddShortestPaths(max_distance=1) was given with AddPathTree(); expected exact ",
             ),
             (
+                "two edges of three, distances to 2",
+                (AddShortestPaths(2), AddPathEdges(2)),
+                "graph 1 of the batch has a path of more than 2 edges, of which path_edges holds "
+                "the first 2; expected the first 3, as of AddPathEdges(3).",
+            ),
+            (
                 "two edges of three",
                 (AddShortestPaths(), AddPathEdges(2)),
                 "graph 1 of the batch has a path of 4 edges, of which path_edges holds the first "
                 "2; expected the first 3, as of AddPathEdges(3).",
             ),
+        ]
+    ),
+    *(
+        (
+            f"{name} with {before!r}, then {after!r}",
+            make(before, after),
+            f"{says}its edges, and {where}",
+        )
+        for before, after, where in [
+            (AddShortestPaths(2), AddPathEdges(3), "paths of up to 3 edges beside them; expected "),
+            (AddPathEdges(3), AddShortestPaths(2), "paths of up to 3 edges beside them; expected "),
+            (AddShortestPaths(3), AddPathTree(), "paths of up to 5 edges beside them; expected di"),
+            (AddPathTree(), AddShortestPaths(3), "paths of up to 5 edges beside them; expected di"),
+        ]
+        for name, make, says in [
+            ("graphs", encoded_twice, "graph 1 has distances that are not those along "),
+            ("a batch", batch_encoded_twice, "the batch has distances that are not those along "),
         ]
     ),
     *(
@@ -2023,6 +2079,15 @@ COMMANDS = [
         ),
         (("results", "@"), "there is no finished run in "),
         ((*TRAIN, "--form", "fused"), "form is 'fused' for gin-100k/zinc; expected a recipe "),
+        *(
+            ((*words, "--out", ""), "Invalid value for '--out': the path is empty; expected the n")
+            for words in [
+                TRAIN[:2],
+                ("predict", "csa/zinc", "C"),
+                ("explore", "csa/zinc", "C"),
+                ("prepare", "csl"),
+            ]
+        ),
         ((*TRAIN, "--accumulate", "0"), "Invalid value for '--accumulate'"),
         ((*TRAIN, "--resume"), "holds no run to resume; expected one that was begun there"),
         (("results", "@nowhere"), "Invalid value for 'folders'"),
