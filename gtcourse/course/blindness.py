@@ -1,12 +1,12 @@
-"""What a representation cannot tell apart, computed exactly and without training.
+"""Which graphs a representation cannot tell apart, computed exactly and without training.
 
-A trained model can fail for two reasons: its layers give two graphs the same vectors (it cannot
-see), or they do not but training did not find the difference (it did not learn). Colour refinement
-separates the two. Nodes start with a colour; in each round a node's new colour stands for its old
-one together with the multiset of (label of the pair, colour of the other node) over all nodes that
-it sees. A :class:`View` says which nodes those are and what labels the pairs. Two graphs with the
-same multiset of colours get the same prediction from every model with that view, whatever its
-weights; graphs with different ones are told apart by almost all weights.
+A trained model can fail for two reasons. Either its layers give two graphs the same vectors, so
+that it cannot see a difference, or training did not find the difference. Colour refinement
+separates the two reasons. Nodes start with a colour; in each round a node's new colour stands for
+its old one together with the multiset of (label of the pair, colour of the other node) over all
+nodes that it sees. A :class:`View` says which nodes those are and what labels the pairs. Two graphs
+with the same multiset of colours get the same prediction from every model with that view, whatever
+its weights; graphs with different ones are told apart by almost all weights.
 
 Nothing is rounded. A colour is the number of its signature in one dictionary for all graphs, and
 random-walk probabilities and powers of the Laplacian are computed modulo prime numbers.
@@ -79,7 +79,7 @@ def labelled(graph: Data) -> LabelledGraph:
 
 
 def unlabelled(adjacency: NDArray) -> LabelledGraph:
-    """A graph whose nodes are all alike, and whose edges are."""
+    """A graph without categories of nodes and edges."""
     return LabelledGraph(np.zeros(len(adjacency), dtype=np.int64), adjacency.astype(np.int64))
 
 
@@ -94,9 +94,9 @@ class View:
         nodes: the names in ``PARTS`` of what a node starts with.
         sees: the nodes from which a node receives something.
         pairs: the names in ``PARTS`` of what labels a pair.
-        counts: a sum over the nodes seen has their numbers; a mean has only their shares. The
-            readout over a graph's nodes counts, or not, in the same way.
-        rounds: the number of layers; None for as many as change anything.
+        counts: True if a node sums over the nodes that it sees, so that it can count them. A mean
+            depends only on their shares. The readout over a graph's nodes is of the same kind.
+        rounds: the number of layers; None for as many as split a class of colours.
         graph: the name in ``PARTS`` of what the readout knows of the whole graph, or "".
     """
 
@@ -156,7 +156,8 @@ def refinement(
     Args:
         start: the nodes' first colours, ``[n]`` for each graph.
         labels: of all pairs, ``[n, n]`` for each graph: 0 and above, or ``UNSEEN``.
-        counts: whether a node sees how often a pair of label and colour occurs, or in what share.
+        counts: whether a node sees how often a pair of label and colour occurs; if not, it sees
+            the share of each pair.
 
     Yields:
         The nodes' colours, numbered from 0 across all graphs, after 0, 1, 2, … rounds; the last
@@ -197,7 +198,7 @@ def graph_classes(
 
     Args:
         counts: whether the readout is a sum, or a mean.
-        known: what the readout knows of each graph besides its nodes.
+        known: an array for each graph that the readout reads besides the nodes.
     """
     signatures = []
     for index, colour in enumerate(colours):
@@ -295,9 +296,10 @@ def _ring(graph: LabelledGraph, largest: int = 18) -> Integers:
 
 
 def _relation(graph: LabelledGraph) -> Integers:
-    """GRPE's relations, ``[n, n]``: of neighbours the bond (from 101 on), else the distance.
+    """GRPE's relations, ``[n, n]``.
 
-    Distances above 5 and missing paths are one relation, 6.
+    The relation of neighbours is their bond, from 101 on. That of other pairs is their distance,
+    where distances above 5 and missing paths are one relation, 6.
     """
     distance = _distance(graph)
     return np.where(distance == 1, 100 + graph.bonds, np.minimum(distance, 6))
@@ -412,7 +414,7 @@ PARTS: dict[str, Callable[[Sequence[LabelledGraph]], list[NDArray]]] = {
     "spectrum": exact_spectrum,
     "edges": _for_each(lambda graph: graph.adjacency.sum(keepdims=True)),
 }
-"""What nodes, pairs and graphs can be labelled with."""
+"""The labels of nodes, of pairs and of graphs, by name."""
 
 WALKS_8 = ("atom", "return walks, 8")
 WALKS_20 = ("atom", "return walks, 20")
@@ -444,9 +446,10 @@ VIEWS = {
 
 
 def error_floor(classes: Integers, y: NDArray) -> float:
-    """The least mean absolute error of any function of the class: its median in each class.
+    """The smallest mean absolute error of any function of the class.
 
-    A graph without a twin costs nothing, so this is too low for graphs that are not in the sample.
+    That function predicts the median of each class. A graph that is alone in its class has no
+    error, so that the floor is too low for graphs outside of the sample.
     """
     order = np.argsort(classes, kind="stable")
     ends = np.flatnonzero(np.diff(classes[order])) + 1
@@ -461,9 +464,9 @@ def collisions(classes: Integers) -> int:
 
 
 def best_accuracy(classes: Integers, labels: NDArray) -> float:
-    """The largest share of right answers of any function of the class: its most common label.
+    """The largest accuracy of any function of the class, which predicts the most common label.
 
-    Like :func:`error_floor` it is too good for graphs, or nodes, that are not in the sample.
+    Like :func:`error_floor` it is too optimistic for graphs, or nodes, outside of the sample.
     """
     _, label = np.unique(labels, return_inverse=True)
     both, count = np.unique(np.stack([classes, label]), axis=1, return_counts=True)
@@ -648,7 +651,7 @@ def ladder(chapter: int) -> list[Rung]:
 def agrees(
     predict: Callable[[nn.Module], Tensor], model: nn.Module, classes: Integers, *, seeds: int = 4
 ) -> bool:
-    """Whether a model with random weights tells apart the very graphs that its view does.
+    """Whether a model with random weights tells apart exactly the graphs that its view does.
 
     Args:
         predict: applies the model to all graphs, in float64, ``[G]``.

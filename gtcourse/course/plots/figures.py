@@ -84,29 +84,29 @@ def model_color(name: str) -> str:
     return known[max(fitting, key=len)]
 
 
-WIDEST = 5.7  #: inches. On a phone of 390 px such a figure's labels of 10 points are 8 px high
+WIDEST = 5.7  #: inches; on a phone of 390 px, labels of 10 points are then 8 px high
 
-# Tables of numbers are drawn on the page itself: 0 is transparent, on white and on near-black,
-# and the ends are as far from the one as from the other.
+# Tables of numbers are drawn on the page itself: 0 is transparent, and the colours at the ends have
+# the same contrast with white as with near-black.
 SEQUENTIAL = LinearSegmentedColormap.from_list("weights", ["#e0812d00", "#d96d1cb0", "#c2540f"])
 DIVERGING = LinearSegmentedColormap.from_list(
     "signed", ["#2a78bd", "#3f8fd0b0", "#8a8f9800", "#d96d1cb0", "#c2540f"]
 )
 
 PALE = LinearSegmentedColormap.from_list("pale", ["#bfb9ad", "#dfa95c", "#e8792f"])
-"""Of nodes, which cover the edges below: from grey to orange, light enough for an atom's letter."""
+"""The colours of nodes, from grey to orange: opaque, and light enough for an atom's letter."""
 
 TWO_SIDED = LinearSegmentedColormap.from_list("two-sided", ["#3f8fd0", "#bfb9ad", "#e8792f"])
 """PALE for values with a sign: blue below zero, grey, orange above."""
 
 LEVELS = 16
-"""Steps of PALE and of TWO_SIDED for which ``book.css`` has a colour where the page is dark."""
+"""Steps of PALE and TWO_SIDED that ``book.css`` replaces by another colour on a dark page."""
 
 LETTERS = "#010203"
-"""Of what is written on a table, or on a node near zero: the page's strongest ink."""
+"""The colour of text on a table, or on a node near zero: the page's strongest ink."""
 
 DARK_LETTERS = "#2b2118"
-"""Of what is written on a node far from zero, which is light on either page."""
+"""The colour of text on a node far from zero, which is light on either page."""
 
 
 def use_style() -> None:
@@ -189,11 +189,11 @@ OF_PAGE = {
     LETTERS: "var(--gtcourse-letters, currentColor)",
     BOX_LETTERS: f"var(--gtcourse-box-letters, {BOX_LETTERS})",
 } | {fill: f"var(--gtcourse-{name}, {fill})" for name, fill in FILL.items()}
-"""What ``book.css`` sets, for a light page and for a dark one, and its value elsewhere."""
+"""Colours that ``book.css`` sets for a light and a dark page, each with its value elsewhere."""
 
 
 def disc_color(colors: Colormap, share: float) -> str:
-    """The colour of a node at a share of a map; where the page is dark, zero is dark."""
+    """The colour of a node at a share of a colour map; on a dark page, zero is dark."""
     own = to_hex(colors(share))
     if colors.name not in (PALE.name, TWO_SIDED.name):
         return own
@@ -202,7 +202,7 @@ def disc_color(colors: Colormap, share: float) -> str:
 
 
 def disc_letters(colors: Colormap, share: float) -> str:
-    """The colour of what is written on such a node."""
+    """The colour of the text on such a node."""
     far = abs(2 * share - 1) if colors.name == TWO_SIDED.name else share
     return DARK_LETTERS if far > 0.65 else LETTERS
 
@@ -235,7 +235,12 @@ def name_line(
 ) -> None:
     """Writes the name of a line beside one of its points.
 
-    ``shift`` leads from the point to the name, in points; ``side`` is the name's that lies there.
+    Args:
+        ax: The axes of the line.
+        name: What is written.
+        at: The point, in the data's coordinates.
+        shift: From the point to the name, in typographic points.
+        side: The side of the name that touches the shifted point: "left", "right" or "center".
     """
     ax.annotate(name, at, shift, textcoords="offset points", ha=side, va="center", fontsize=10)
 
@@ -335,9 +340,18 @@ def attention_map(
 ) -> Axes:
     """Shows ``weights`` ``[N, M]``: row i is what query i takes from each key j.
 
-    Each is written in its cell with ``numbers``, by default where there are at most 8 columns;
-    ``limits`` are the values at the ends of the colours, None for the data's own. Cells without a
-    value, NaN, are hatched.
+    Cells whose value is NaN are hatched.
+
+    Args:
+        weights: ``[N, M]``.
+        rows: Names of the rows.
+        columns: Names of the columns; by default those of the rows.
+        title: Above the picture.
+        limits: The values at the ends of the colour map; None for the smallest and the largest.
+        numbers: Whether each weight is written in its cell; by default with at most 8 columns.
+        row_label: What the rows are.
+        column_label: What the columns are.
+        ax: Where to draw; by default a new figure.
     """
     ax = ax or plt.subplots(figsize=(3.6, 3.2))[1]
     weights = weights.detach().float().cpu().numpy()
@@ -370,7 +384,7 @@ def rung(
     current: Sequence[str] = (),
     alt: str,
 ):
-    """The ladder of blindness, the same picture in each chapter.
+    """The ladder of blindness, drawn alike in every chapter.
 
     On the left two graphs, or two views of one; on the right, for each model so far, the floor of
     its representation, its training error and its test error.

@@ -1,7 +1,8 @@
-"""Pictures to look around in: the calculator, a query among its keys, a model's heads, signs.
+"""Interactive pictures: the calculator, a query among its keys, a model's heads, signs.
 
-Each is one piece of HTML without anything from elsewhere, so that it works in the built book, in
-Colab's output frame and offline. Where scripts do not run there is a still picture or a table.
+Each is one self-contained piece of HTML, which works in the built book, in Colab's output frame and
+offline. Where scripts do not run, it shows a still picture or a table.
+
 Shapes: B graphs of N nodes.
 """
 
@@ -36,7 +37,14 @@ WIDGET = ("explainer/layers", "widget")  #: what every widget of a chapter uses,
 
 
 def _html(kind: str, data: dict, still: str, uses: Sequence[str] = ()):
-    """What is seen without scripts, and ``kind``.js, called with the data, after what it uses."""
+    """The HTML of a widget.
+
+    Args:
+        kind: The script ``kind``.js draws it.
+        data: What the script is called with.
+        still: The HTML that is shown without scripts.
+        uses: Scripts that have to come before.
+    """
     from IPython.display import HTML
 
     data = {"ink": PAGE_INK, "mark": COLORS["blue"], **data}
@@ -54,9 +62,13 @@ def as_script(data: object) -> str:
 def calculator(
     formulas: Mapping[str, StepFormula], *, graphs: int = 64, nodes: int = 32, gigabytes: float = 16
 ):
-    """What a training step of each model, by name, takes for any B and N, to calculate with.
+    """A calculator of the memory and arithmetic of a training step, for any B and N.
 
-    It starts with these numbers of graphs and nodes, and with a device of this memory.
+    Args:
+        formulas: The costs of each model, by its name.
+        graphs: B at the start.
+        nodes: N at the start.
+        gigabytes: The memory of the device at the start.
     """
     data = {
         "other": COLORS["orange"],
@@ -137,12 +149,19 @@ def heads_widget(
     end: int = 2,
     longest: int = 40,
 ):
-    """An encoder-decoder that runs in the page, on what the reader types: each head's attention.
+    """The attention of each head of an encoder-decoder, which runs in the page on typed text.
 
-    The model's layers normalise after the residual sum and have ReLUs; the page has its weights in
-    8 bits. ``words`` are by their numbers; those after ``begin`` and ``end`` can be typed, at most
-    ``longest``, in a field with this ``label`` that starts with ``start``. The regular expression
-    ``pattern`` finds one word.
+    The layers of the model have post-norm and ReLUs. The page has its weights in 8 bits.
+
+    Args:
+        model: The encoder-decoder.
+        words: The vocabulary, in the order of the token numbers.
+        pattern: A regular expression that finds one word in the typed text.
+        label: Of the field that the reader types into.
+        start: The text in the field at the start.
+        begin: The number of the token that begins a sequence.
+        end: The number of the token that ends one; the words after it can be typed.
+        longest: The largest number of typed words.
     """
     config = model.config
     weights = {name: weight.cpu().numpy() for name, weight in model.state_dict().items()}
@@ -169,7 +188,7 @@ def heads_widget(
 
 
 def eight_bits(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A scale for each row, and the row over its scale, from -127 to 127."""
+    """A scale for each row, and the row divided by its scale and rounded, from -127 to 127."""
     scale = np.abs(weight).max(axis=-1, keepdims=True).clip(1e-12).astype("<f4") / np.float32(127)
     return scale, np.round(weight / scale).astype(np.int8)
 
@@ -185,7 +204,7 @@ def signs_widget(
     colors: Mapping[str, str] | None = None,
     exact: float | None = None,
 ):
-    """A button for the sign of each eigenvector of one graph, and the models' answers to it.
+    """Buttons that flip the signs of a graph's eigenvectors, and what the models then predict.
 
     Args:
         adjacency: ``[N, N]``; positions: ``[N, 2]``, where the nodes are drawn.

@@ -1,4 +1,4 @@
-"""Molecules by RDKit: atoms numbered, coloured by a value, or to be chosen."""
+"""Molecules drawn by RDKit, their atoms coloured by a value."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gtcourse.course.plots.figures import (
     disc_letters,
 )
 
-RING = f"stroke:{COLORS['blue']};stroke-width:3px"  #: of an atom that a picture is about
+RING = f"stroke:{COLORS['blue']};stroke-width:3px"  #: around the atom that a picture is about
 
 PALETTE = {
     -1: INK,
@@ -35,7 +35,7 @@ PALETTE = {
     35: "#b5651d",
     53: "#8a5fb0",
 }
-"""Of atoms without values, by atomic number: hues that read on white and on black."""
+"""Colours of atoms without values, by atomic number; legible on white and on black."""
 
 
 def molecules(
@@ -122,7 +122,10 @@ def draw_options(drawer, palette: dict[int, str]):
 
 
 def on_page(svg: str, colors: Colormap, shares: Sequence[float]) -> str:
-    """Discs and letters in colours that follow the page; ``shares`` has one for each disc."""
+    """Gives discs and letters colours that depend on the page's mode, light or dark.
+
+    ``shares`` has the place of each disc on the colour map, from 0 to 1.
+    """
     remaining = iter(shares)
     current: dict[str, float] = {}  # of the molecule that is being drawn, by atom
 
