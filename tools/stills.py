@@ -9,23 +9,13 @@ from io import BytesIO
 
 from PIL import Image
 
+from book._ext.pictures import PICTURES
 from tools import chromium
 from tools.paths import HTML, ROOT
 
 OUT = ROOT / "book/_static/stills"
 
-PAGES = {
-    "score": "notebooks/01_self_attention",
-    "stack": "notebooks/02_transformer",
-    "transformer": "notebooks/02_transformer",
-    "ink": "notebooks/03_message_passing",
-    "basis": "notebooks/04_positional_encodings",
-    "bias": "notebooks/06_graphormer",
-    "tour": "notebooks/07_egt",
-    "pair": "notebooks/10_one_framework",
-    "metro": "notebooks/10_one_framework",
-    "fool": "notebooks/10_one_framework",
-    "bet": "notebooks/11_what_attention_sees",
+PAGES = {name: page for name, (page, _) in PICTURES.items()} | {
     "twins": "notebooks/04_positional_encodings",
     "explainer": "book/explainer",
     "live": "book/intro",

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from playwright.sync_api import expect
 
+from book._ext.pictures import PICTURES
 from experiments import pictures
 from gtcourse.course import blindness, explorer
 from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
@@ -24,19 +25,7 @@ from tools.chromium import PHONE
 from tools.paths import ROOT
 
 CODE = ROOT / "book/_static/pictures"
-PAGES = {
-    "score": "notebooks/01_self_attention",
-    "stack": "notebooks/02_transformer",
-    "transformer": "notebooks/02_transformer",
-    "ink": "notebooks/03_message_passing",
-    "basis": "notebooks/04_positional_encodings",
-    "bias": "notebooks/06_graphormer",
-    "tour": "notebooks/07_egt",
-    "pair": "notebooks/10_one_framework",
-    "metro": "notebooks/10_one_framework",
-    "fool": "notebooks/10_one_framework",
-    "bet": "notebooks/11_what_attention_sees",
-}
+PAGES = {name: page for name, (page, _) in PICTURES.items()}
 
 
 def stored(name):
@@ -482,7 +471,7 @@ def test_nothing_moves_after_a_bet_and_a_finger_finds_each_end_on_a_phone(pictur
     assert host.locator("[data-next]").is_disabled()
 
 
-def test_the_train_arrives_with_a_gap_of_rounding(picture, page):
+def test_the_train_arrives_with_only_a_rounding_error(picture, page):
     host = picture("metro")
     opaque = """canvas => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
