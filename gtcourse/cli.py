@@ -623,7 +623,6 @@ def prepare(
     from gtcourse.encodings import AddRings, computed_on_device
     from gtcourse.encodings.prepare import pcqm4mv2, process_pool
     from gtcourse.encodings.prepare import prepare as write
-    from gtcourse.graphs.io import require
     from gtcourse.graphs.published import data_root
     from gtcourse.recipes import get_recipe
 
@@ -637,15 +636,28 @@ def prepare(
     with ExitStack() as stack:
         executor = None
         if scheduler is not None:
-            where = "scheduler_file" if scheduler.endswith(".json") else "address"
-            client = require("distributed", "dask[distributed]").Client
-            executor = stack.enter_context(client(**{where: scheduler}, timeout=60)).get_executor()
+            executor = stack.enter_context(_dask_client(scheduler)).get_executor()
         elif workers > 1:
             executor = stack.enter_context(process_pool(workers))
         graphs = write(source, out, stored=stored, rows_per_part=rows, executor=executor)
     print(f"{graphs.name}: {graphs.source}")
     print(f"graphs: {graphs.split_sizes}")
     print(f"stored with them: {', '.join(graphs.stored) or 'nothing'}; in {out}")
+
+
+def _dask_client(scheduler: str) -> Any:
+    """A client of a Dask cluster, by the address of its scheduler or its scheduler file."""
+    from gtcourse.graphs.io import require
+
+    where = "scheduler_file" if scheduler.endswith(".json") else "address"
+    try:
+        return require("distributed", "dask[distributed]").Client(**{where: scheduler}, timeout=60)
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"--scheduler is {scheduler!r}, which cannot be reached ({reason}); expected the "
+            "address of a Dask scheduler, such as tcp://host:8786, or its scheduler file."
+        ) from None
 
 
 # Sphinx cannot read an f-string among a function's defaults.

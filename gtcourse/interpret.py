@@ -20,7 +20,7 @@ True at real tokens. ``batch.mask`` and results for nodes are ``[B, N]``, with z
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -48,6 +48,11 @@ def token_mask(mask: Tensor, virtual_nodes: int) -> Tensor:
 def between_nodes(attention: Tensor, virtual_nodes: int) -> Tensor:
     """Attention without the virtual nodes, ``[..., N, N]``; its rows sum to less than one."""
     virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
+    tokens = attention.shape[-1]
+    if virtual_nodes >= tokens:
+        raise ValueError(
+            f"virtual_nodes is {virtual_nodes} of {tokens} tokens; expected fewer than the tokens."
+        )
     return attention[..., virtual_nodes:, virtual_nodes:]
 
 
@@ -164,6 +169,9 @@ def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: in
     """
     hops = whole_number("hops", hops, 0)
     check_mask(attention, mask)
+    if distance.shape[:2] != mask.shape or distance.shape[-1] != mask.shape[-1]:
+        B, N = mask.shape
+        raise ValueError(f"distance is {list(distance.shape)}; expected [{B}, {N}, {N}].")
     weights = attention.sum(dim=2) * mask[:, None, None]  # [B, L, N, N]
     share = _divided_by_sum(weights)
     hop = clipped(distance, hops + 1)[:, None].expand_as(share)  # [B, L, N, N]
@@ -330,7 +338,10 @@ def ablated(model: nn.Module, heads: Iterable[tuple[int, int]]) -> Iterator[nn.M
     """
     layers = layers_of(model)
     with ExitStack() as hooks:
-        for layer, head in heads:
+        for entry in heads:
+            if not isinstance(entry, Sequence) or len(entry) != 2:
+                raise ValueError(f"heads has {entry!r}; expected pairs of a layer and a head.")
+            layer, head = entry
             if layer not in range(len(layers)):
                 raise ValueError(f"there is no layer {layer}; expected 0 to {len(layers) - 1}.")
             attention = cast(AttentionProjections | EGTAttention, layers[layer].attention)

@@ -161,7 +161,7 @@ def model_path(model: str | Path, seed: int = 0) -> Path:
     Raises:
         ValueError: there is no such model, or the run is not finished.
     """
-    if not isinstance(model, str | Path):
+    if not isinstance(model, str | Path) or model == "":
         raise ValueError(f"the model is {model!r}; expected its name, or the folder of its run.")
     path = Path(model)
     if path.suffix == ".safetensors" and path.is_file():

@@ -40,7 +40,7 @@ from tqdm import tqdm
 
 from gtcourse.encodings import Encoding, computed_in_batches, encode, encode_batch
 from gtcourse.graphs.batch import GraphBatch, node_axes
-from gtcourse.graphs.check import check_bools, whole_number
+from gtcourse.graphs.check import check_bools, check_path, whole_number
 from gtcourse.graphs.dataset import RaggedGraphs, checked, collate
 from gtcourse.graphs.io import read_npz, replacing, require
 from gtcourse.graphs.molecules import (
@@ -164,7 +164,8 @@ class Predictor:
         if not len(graphs):
             raise ValueError("graphs is []; expected a list of SMILES or PyG graphs.")
         batch_size = whole_number("batch_size", batch_size, 1)
-        check_bools(return_attention=return_attention, logits=logits)
+        check_bools(return_attention=return_attention)
+        self._check_logits(logits)
         if return_attention and not self._has_attention:
             raise ValueError(
                 f"{self.name} has no attention to return, it passes messages along edges; expected "
@@ -283,7 +284,7 @@ class Predictor:
     def _check_rows(self, smiles: Sequence[str], logits: bool, max_atoms: int | None) -> None:
         """Raises a ValueError for a wrong argument, and if no molecule gets a prediction."""
         check_list("smiles", smiles, "SMILES")
-        check_bools(logits=logits)
+        self._check_logits(logits)
         if max_atoms is not None:
             whole_number("max_atoms", max_atoms, 1)
         self._check_molecules()
@@ -291,6 +292,14 @@ class Predictor:
             raise ValueError(
                 f"{self.name} predicts for each {self.level}; expected predict(), which returns a "
                 "tensor for each molecule, or a model that predicts for molecules."
+            )
+
+    def _check_logits(self, logits: bool) -> None:
+        """Raises a ValueError for logits of a model that predicts values, which has none."""
+        check_bools(logits=logits)
+        if logits and (self.task is None or self.task.kind == "value"):
+            raise ValueError(
+                f"logits has no effect, {self.name} predicts values; expected a classifier."
             )
 
     def _rows(self, smiles: Sequence[str], logits: bool, max_atoms: int | None) -> Columns:
@@ -365,6 +374,7 @@ class Predictor:
         They are counted without taking them. None for a model on lists of edges, whose memory
         depends on the number of edges.
         """
+        nodes = whole_number("nodes", nodes, 1)
         graphs = [self._graph(text, number)[0] for number, text in enumerate(("CCO", "CCCC"))]
         sample = collate(encode(graphs, *self.transforms))
         try:
@@ -672,20 +682,21 @@ def _what_it_predicts(predictor: Predictor) -> dict[str, object]:
     }
 
 
-def fine_tuned(recipe: Recipe, name: str) -> Recipe:
+def fine_tuned(recipe: Recipe | str, name: str) -> Recipe:
     """The recipe with a model that starts from trained weights; only its head starts anew.
 
     Args:
-        recipe: a published recipe whose data have the features that the trained model reads, such
-            as graphormer-base/molhiv for a run of graphormer-base/pcqm4m. Or a recipe of
-            :func:`gtcourse.recipes.adapt.own_recipe` with the trained model's :func:`features_of`
-            and :func:`vocabularies_of`.
+        recipe: a published recipe, or its name, whose data have the features that the trained model
+            reads, such as graphormer-base/molhiv for a run of graphormer-base/pcqm4m. Or a recipe
+            of :func:`gtcourse.recipes.adapt.own_recipe` with the trained model's
+            :func:`features_of` and :func:`vocabularies_of`.
         name: the trained model, as :func:`load` takes it.
 
     Raises:
         ValueError: the trained model has another configuration than the recipe's, or reads other
             features.
     """
+    recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
     _check_start(recipe, name)
     build_model = partial(with_weights, recipe.build_model, name)
     # A run is identified by what it started from, which another run under this name may replace.
@@ -914,6 +925,7 @@ def export(
         ValueError: there are fewer than two examples, or the model works on lists of edges, which
             cannot be exported.
     """
+    _check_predictor(predictor)
     graphs = list(EXAMPLES if graphs is None else graphs)
     if len(graphs) < 2:
         raise ValueError(
@@ -956,6 +968,8 @@ def save_onnx(
     """
     for library in ("onnx", "onnxscript"):
         require(library, library)
+    _check_predictor(predictor)
+    check_path("the ONNX file", path)
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder; expected the name of a file.")
@@ -972,6 +986,15 @@ def save_onnx(
     with replacing(path) as temporary:
         program.save(str(temporary), external_data=False)
     return [str(value.name) for value in program.model.graph.inputs]
+
+
+def _check_predictor(predictor: object) -> None:
+    """Raises a ValueError for what is no :class:`Predictor`, such as its model alone."""
+    if not isinstance(predictor, Predictor):
+        raise ValueError(
+            f"predictor is of type {type(predictor).__name__}; expected a Predictor, as "
+            "load('csa/zinc') returns."
+        )
 
 
 @contextmanager

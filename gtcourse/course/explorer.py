@@ -69,6 +69,9 @@ def page(models: Sequence[str], smiles: Sequence[str]) -> str:
 
     Raises a ValueError if a model or a molecule cannot be read, or the page cannot compute it.
     """
+    for name, given in (("models", models), ("smiles", smiles)):
+        if isinstance(given, str) or not given:
+            raise ValueError(f"{name} is {given!r}; expected a list of one or more.")
     data = {"molecules": molecules({text: text for text in smiles})}
     data["models"] = [model(load(name)) for name in models]
     title = escape(", ".join(smiles)) if len(smiles) < 3 else f"{len(smiles)} molecules"

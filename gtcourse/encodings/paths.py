@@ -33,7 +33,8 @@ def shortest_paths(adjacency: Tensor) -> Tensor:
     Raises:
         ValueError: The adjacency is not such a tensor.
     """
-    if adjacency.dtype != torch.bool or adjacency.dim() != 3:
+    is_square = adjacency.ndim == 3 and adjacency.shape[1] == adjacency.shape[2]
+    if adjacency.dtype != torch.bool or not is_square:
         raise ValueError(
             f"adjacency is {adjacency.dtype} {list(adjacency.shape)}; expected a bool tensor "
             "[B, n, n], such as adjacency[None] of one graph."

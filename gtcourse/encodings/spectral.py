@@ -50,11 +50,7 @@ class AddLaplacianEigenvectors(WeightedEncoding):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.normalization not in NORMALIZATIONS:
-            expected = ", ".join(repr(name) for name in NORMALIZATIONS)
-            raise ValueError(
-                f"normalization is {self.normalization!r}; expected one of {expected}."
-            )
+        check_normalization(self.normalization)
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         values, vectors = laplacian_eigenvectors(self.matrix(pairs), self.normalization)
@@ -108,6 +104,7 @@ def laplacian(adjacency: Tensor, normalization: Normalization = "combinatorial")
     "combinatorial" is D - A, "symmetric" I - D^(-1/2) A D^(-1/2), "random_walk" I - D^(-1) A; the
     last two have a 1 where a node has no edge, as PyG's have.
     """
+    check_normalization(normalization)
     A = undirected_weights(adjacency)
     degree = A.sum(dim=-1)
     if normalization == "combinatorial":
@@ -123,6 +120,7 @@ def laplacian_eigenvectors(
     adjacency: Tensor, normalization: Normalization = "combinatorial"
 ) -> tuple[Tensor, Tensor]:
     """All eigenvalues ``[B, n]``, ascending, and eigenvectors ``[B, n, n]`` (columns), float64."""
+    check_normalization(normalization)
     if normalization == "random_walk":
         # D^(-1) A is similar to the symmetric form: its eigenvectors are those times D^(-1/2).
         values, vectors = laplacian_eigenvectors(adjacency, "symmetric")
@@ -133,6 +131,13 @@ def laplacian_eigenvectors(
         with _one_thread():
             values, vectors = _each(torch.linalg.eigh, laplacian(adjacency, normalization))
     return values.clamp(min=0), vectors * largest_entry_sign(vectors)
+
+
+def check_normalization(normalization: str) -> None:
+    """Raises a ValueError if there is no such Laplacian."""
+    if normalization not in NORMALIZATIONS:
+        expected = ", ".join(repr(name) for name in NORMALIZATIONS)
+        raise ValueError(f"normalization is {normalization!r}; expected one of {expected}.")
 
 
 def largest_entry_sign(vectors: Tensor) -> Tensor:

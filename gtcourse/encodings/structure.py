@@ -24,6 +24,7 @@ from gtcourse.encodings.paths import path_edges, path_tree
 from gtcourse.encodings.spectral import undirected
 from gtcourse.encodings.transform import Encoding, Pairs, WeightedEncoding
 from gtcourse.graphs.batch import UNREACHABLE
+from gtcourse.graphs.check import whole_number
 from gtcourse.graphs.io import require
 
 
@@ -216,6 +217,10 @@ class AddRings(Encoding):
 
     on_cpu = True
     max_size: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        whole_number("max_size", self.max_size, 3)
 
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         ring = torch.zeros_like(pairs.adjacency)

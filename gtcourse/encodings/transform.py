@@ -15,13 +15,13 @@ from typing import ClassVar, get_type_hints, overload
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import BaseTransform
 from tqdm import tqdm
 
 from gtcourse.encodings.paths import shortest_paths
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.graphs.check import whole_number
+from gtcourse.graphs.check import check_batch, whole_number
 from gtcourse.graphs.dataset import GraphDataset, checked
 
 DISTANCES_AND_PATHS = ("distance", "path_edges", "path_tree")
@@ -52,6 +52,8 @@ def encode(
         return graphs.with_graphs(encode(list(graphs), *transforms))
     if isinstance(graphs, Data):
         raise ValueError("expected a list of graphs, got one; AddX()(graph) takes one.")
+    if not isinstance(graphs, Iterable):
+        raise ValueError(f"graphs is of type {type(graphs).__name__}; expected a list of graphs.")
     graphs = list(graphs)
     for transform in transforms:
         if not isinstance(transform, BaseTransform):
@@ -131,7 +133,7 @@ def _edges_of(graphs: list[Data], attribute: str | None) -> list[Data]:
     """
     read = []
     for index, graph in enumerate(graphs):
-        if isinstance(graph, Data):
+        if isinstance(graph, Data) and not isinstance(graph, Batch):
             edges = Data(x=torch.zeros(graph.num_nodes or 0, 1))
             edges.edge_index = _on_cpu(graph.get("edge_index"))
             if attribute == "edge_attr":
@@ -151,8 +153,9 @@ def _weights(graph: Data, name: str, index: int) -> Tensor:
     """A number for each edge of graph ``index``, ``[E, 1]`` float64."""
     values = graph.get(name)
     if not isinstance(values, Tensor):
+        given = f"no {name}" if values is None else f"{name} of type {type(values).__name__}"
         raise ValueError(
-            f"graph {index} has no {name}; expected a tensor with a weight for each edge."
+            f"graph {index} has {given}; expected a tensor with a weight for each edge."
         )
     if values.shape not in ((graph.num_edges,), (graph.num_edges, 1)) or values.is_complex():
         raise ValueError(
@@ -170,6 +173,7 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
     Raises:
         ValueError: A transform is not computed for batches, or reads what the batch does not hold.
     """
+    check_batch(batch, "encode_batch")
     _check_together(transforms)
     pairs = Pairs(batch.adjacency, batch.edge_attr)
     computed: dict[str, Tensor] = {}

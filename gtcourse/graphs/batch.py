@@ -205,7 +205,13 @@ class GraphBatch:
         return self._map(lambda tensor: tensor.to(device))
 
     def select(self, index: Tensor) -> GraphBatch:
-        """The graphs at ``index`` ``[B']``, in that order."""
+        """The graphs at ``index`` ``[B']``, in that order, or where a mask ``[B]`` is True."""
+        is_mask = index.dtype == torch.bool
+        if index.dim() != 1 or index.is_floating_point() or (is_mask and len(index) != len(self.x)):
+            raise ValueError(
+                f"index is {index.dtype} {list(index.shape)}; expected the numbers of graphs, or a "
+                f"mask [{len(self.x)}]."
+            )
         return self._map(lambda tensor: tensor[index])
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> GraphBatch:
@@ -227,7 +233,19 @@ def node_axes(name: str, batched: Tensor) -> int:
 
 
 def unbatch(batch: GraphBatch) -> list[Data]:
-    """The graphs of a batch without their padding, edges in row-major order."""
+    """The graphs of a batch without their padding, edges in row-major order.
+
+    Raises:
+        ValueError: This is no batch, or a graph has padding before one of its nodes.
+    """
+    if not isinstance(batch, GraphBatch):
+        raise ValueError(f"batch is of type {type(batch).__name__}; expected a GraphBatch.")
+    has_gap = (batch.mask[:, 1:] & ~batch.mask[:, :-1]).any(dim=1)  # [B]
+    if has_gap.any():
+        raise ValueError(
+            f"graph {int(has_gap.nonzero()[0])} of the batch has padding before a node; expected "
+            "the nodes of a graph before its padding."
+        )
     return [_unpad(batch, index, int(size)) for index, size in enumerate(batch.sizes)]
 
 

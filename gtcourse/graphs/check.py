@@ -7,6 +7,7 @@ category is in the vocabulary of a model is not checked here but by the model, w
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from numbers import Integral
 
@@ -55,6 +56,12 @@ def check_bools(**options: object) -> None:
     for name, value in options.items():
         if not isinstance(value, bool):
             raise ValueError(f"{name} is {value!r}; expected True or False.")
+
+
+def check_path(name: str, path: object, expected: str = "the path of a file") -> None:
+    """Raises a ValueError for what is no path, such as None, a number or an empty text."""
+    if not isinstance(path, str | os.PathLike) or path == "":
+        raise ValueError(f"{name} is {path!r}; expected {expected}.")
 
 
 def check_graphs(graphs: Sequence[Data]) -> None:
@@ -155,11 +162,11 @@ def _fault_of_integers(name: str, value: Tensor, num_nodes: int) -> str | None:
     return None
 
 
-def check_batch(batch: object) -> None:
+def check_batch(batch: object, reader: str = "the model") -> None:
     """Raises a ValueError if this is no batch, but a list of graphs or a batch of PyG, say."""
     if not isinstance(batch, GraphBatch):
         raise ValueError(
-            f"the model is given a {type(batch).__name__}; expected a GraphBatch, such as "
+            f"{reader} is given a {type(batch).__name__}; expected a GraphBatch, such as "
             "collate(graphs) returns."
         )
 

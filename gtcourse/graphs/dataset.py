@@ -545,6 +545,10 @@ class GraphDataset:
     test = property(lambda self: self["test"])
 
     def __post_init__(self) -> None:
+        for what in ("name", "source"):
+            text = vars(self)[what]
+            if not isinstance(text, str):
+                raise ValueError(f"the {what} of the data set is {text!r}; expected a text.")
         check_target(self.target)
         if not isinstance(self.graphs, Sequence | Dataset):
             raise ValueError(

@@ -44,7 +44,7 @@ from safetensors import safe_open
 from safetensors.numpy import save
 from torch import Tensor
 
-from gtcourse.graphs.check import check_graphs, check_target, target_level
+from gtcourse.graphs.check import check_graphs, check_path, check_target, target_level
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs, known_level
 
 META = "graphs.json"
@@ -91,6 +91,7 @@ def read_graphs(
         FileNotFoundError: there is no such file.
         ValueError: the file is damaged or a graph in it is malformed; one sentence says which.
     """
+    check_path("the graph file", path)
     path = Path(path)
     stored = read_arrays(path)
     try:
@@ -216,8 +217,13 @@ def write_graphs(path: str | Path, dataset: GraphDataset) -> str:
     """
     if not isinstance(dataset, GraphDataset):
         raise ValueError(f"dataset is of type {type(dataset).__name__}; expected a GraphDataset.")
+    check_path("the graph file", path)
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder; expected the name of a file.")
+    if Path(path).suffix not in (".npz", SAFETENSORS):
+        raise ValueError(
+            f"the graph file is {path}; expected a name that ends in .npz or {SAFETENSORS}."
+        )
     _check(dataset)
     target_level(dataset.graphs, dataset.target)
     ragged = RaggedGraphs.from_data(dataset.graphs, dataset.target, dataset.split)
@@ -392,6 +398,7 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
 
     Raises a FileNotFoundError if it has not, a ValueError if a file is missing or damaged.
     """
+    check_path("the folder", folder, "the path of a folder of prepared graphs")
     folder = Path(folder).expanduser()
     path = folder / META
     if not path.is_file():

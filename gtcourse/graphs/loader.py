@@ -101,7 +101,10 @@ class DenseLoader:
         self.epoch = whole_number("epoch", epoch, 0)
         self.first_batch = whole_number("first_batch", first_batch, 0)
         if self.first_batch > len(self):
-            raise ValueError(f"first_batch is {first_batch}; expected at most {len(self)} batches.")
+            raise ValueError(
+                f"first_batch is {first_batch}; expected at most {len(self)}, the number of "
+                "batches."
+            )
 
     def check_features(self, model: object) -> None:
         """Raises a ValueError if a graph has a feature that the model does not know.

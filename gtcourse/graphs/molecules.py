@@ -106,6 +106,12 @@ class UnsuitableMolecule(ValueError):  # noqa: N818 (a property of the data, not
 
 def parse(smiles: str) -> Mol:
     """The RDKit molecule of a SMILES string."""
+    if not smiles.isascii():  # RDKit would read what stands before such a character
+        other = next(character for character in smiles if not character.isascii())
+        raise UnsuitableMolecule(
+            f"{smiles!r} has the character {other!r} (U+{ord(other):04X}), which no SMILES has; "
+            "expected the letters and signs of a keyboard."
+        )
     molecule = rdkit_chem().MolFromSmiles(smiles)
     if molecule is None:
         raise UnsuitableMolecule(f"{smiles!r} is not a molecule that RDKit can read.")

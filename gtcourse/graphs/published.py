@@ -29,6 +29,7 @@ from tqdm import tqdm
 
 from gtcourse.graphs import molecules
 from gtcourse.graphs.batch import Target
+from gtcourse.graphs.check import check_path
 from gtcourse.graphs.dataset import SPLITS, GraphDataset, RaggedGraphs
 from gtcourse.graphs.io import read_graphs, require, write_ragged
 from gtcourse.graphs.molecules import ATOM_TYPES, BOND_TYPES
@@ -61,6 +62,8 @@ def load_dataset(
     if name not in dataset_names():
         names = ", ".join(dataset_names())
         raise ValueError(f"there is no dataset {name!r}; expected one of {names}.")
+    if source is not None:
+        check_path("source", source, "'download', or the path of graphs")
     if source == DOWNLOAD and name not in PUBLICATIONS:
         names = ", ".join(PUBLICATIONS)
         raise ValueError(f"there is nothing to download for {name!r}; expected one of {names}.")
@@ -79,8 +82,13 @@ def load_dataset(
 
 def data_root(root: str | Path | None = None) -> Path:
     """Where built and downloaded data sets are stored."""
+    if root is not None:
+        check_path("root", root, "the path of a folder")
     default = os.environ.get("GTCOURSE_DATA") or "~/.cache/gtcourse"
-    return Path(default if root is None else root).expanduser()
+    folder = Path(default if root is None else root).expanduser()
+    if folder.is_file():
+        raise ValueError(f"{folder} is a file; expected a folder for data sets.")
+    return folder
 
 
 @dataclass(frozen=True)

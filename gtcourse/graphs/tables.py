@@ -25,10 +25,10 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.graphs.check import check_bools, whole_number
+from gtcourse.graphs.check import check_bools, check_path, whole_number
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.io import require
-from gtcourse.graphs.molecules import FEATURES, canonical_graph
+from gtcourse.graphs.molecules import FEATURES, canonical_graph, parse
 from gtcourse.names import check_table_exists
 
 Table = Any
@@ -74,6 +74,9 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
             the header, or a column is missing or there twice.
     """
     check_table_exists(path)
+    for name in (smiles, *columns):
+        if not isinstance(name, str):
+            raise ValueError(f"the name of a column is {name!r}; expected a text.")
     text = _text(Path(path))
     separator = _separator(text, smiles)
     rows = _rows(text, separator, path)
@@ -235,7 +238,9 @@ def _number(text: str, task: str, where: str) -> float:
     if not math.isfinite(single):
         raise ValueError(f"{where} has {text!r}; expected {expected}.")
     if task == "binary" and value not in (0, 1):
-        raise ValueError(f"{where} has {text!r}; expected 0 or 1, for the task binary.")
+        raise ValueError(
+            f"{where} has {text!r}; expected 0 or 1, or true or false, because the task is binary."
+        )
     return value
 
 
@@ -308,7 +313,10 @@ def read_csv(
         ValueError: the file cannot be read, a column is missing, a target is no number or class, no
             molecule can be read, or a part of the split is empty.
     """
+    check_path("the table", path, "the path of a CSV file")
     path = Path(path)
+    if not isinstance(targets, Sequence):
+        raise ValueError(f"targets is {targets!r}; expected a list of columns.")
     targets = [targets] if isinstance(targets, str) else list(targets)
     split_column = None if split in AUTOMATIC_SPLITS else split
     if task not in TASKS:
@@ -490,9 +498,11 @@ def fold_split(
 def _scaffolds(smiles: Sequence[str], seed: int) -> list[list[int]]:
     """The numbers of the molecules of each Murcko scaffold, scaffolds in a random order."""
     scaffold_of = require("rdkit.Chem.Scaffolds.MurckoScaffold", "rdkit").MurckoScaffoldSmiles
+    if isinstance(smiles, str):
+        raise ValueError(f"smiles is {smiles!r}; expected a list of SMILES.")
     groups = defaultdict(list)
     for i, text in enumerate(smiles):
-        groups[scaffold_of(smiles=text)].append(i)
+        groups[scaffold_of(mol=parse(text))].append(i)
     order = list(groups.values())
     random.Random(seed).shuffle(order)  # noqa: S311
     return order

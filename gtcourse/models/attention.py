@@ -210,7 +210,11 @@ def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) ->
     Raises:
         ValueError: A mask of two axes is not ``[B, M]``, or B = N, so that it could be of pairs.
     """
-    if mask is None or mask.dim() == 4:
+    if mask is None:
+        return None
+    if mask.dtype != torch.bool:
+        raise ValueError(f"mask is {mask.dtype}; expected torch.bool, True where attention may go.")
+    if mask.dim() == 4:
         return mask
     if mask.dim() == 3:
         return mask[:, None]

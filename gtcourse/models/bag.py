@@ -24,6 +24,7 @@ from gtcourse.models.config import (
     NotNegativeInt,
     PositiveInt,
     Probability,
+    check_given,
 )
 from gtcourse.models.mlp import mlp
 from gtcourse.models.transformer import TransformerEncoder
@@ -59,6 +60,7 @@ class BagTransformer(nn.Module):
 
     def __init__(self, config: BagTransformerConfig, node_encoding: nn.Module | None = None):
         super().__init__()
+        check_given(self, config, BagTransformerConfig)
         self.config = config
         self.node_encoding = node_encoding
         self.embedding = feature_embedding(

@@ -38,6 +38,11 @@ class NodeBatchNorm(nn.BatchNorm1d):
             return super().forward(rows).view_as(h)  # PyTorch's own kernel
         if mask is None:
             mask = h.new_ones(h.shape[:-1], dtype=torch.bool)
+        if mask.shape != h.shape[:-1]:
+            raise ValueError(
+                f"mask is {list(mask.shape)} for rows {list(h.shape)}; expected "
+                f"{list(h.shape[:-1])}."
+            )
         is_real = mask[..., None]  # [..., 1]
         mean = self.running_mean  # [d]
         variance = self.running_var  # [d]

@@ -95,6 +95,16 @@ def feature_sizes(graphs: Sequence[Data]) -> dict[str, int | tuple[int, ...]]:
     return sizes
 
 
+def check_given(model: object, config: object, expected: type[Config]) -> None:
+    """Raises a ValueError if a model is given something else than its own configuration."""
+    if not isinstance(config, expected):
+        given = repr(config) if isinstance(config, str) else f"of type {type(config).__name__}"
+        raise ValueError(
+            f"config is {given} for the model {type(model).__name__}; expected its configuration, "
+            f"{expected.__name__}."
+        )
+
+
 def accept_numbers_of_numpy(config: object) -> None:
     """Turns NumPy's numbers, such as a shape or a maximum gives, into Python's.
 
@@ -159,7 +169,7 @@ def what_is_expected(value: object, hint: object) -> str | None:
         if len(arguments) == 2 and arguments[1] is not Ellipsis and len(value) != 2:
             return "two values"
         faults = [what_is_expected(member, arguments[0]) for member in value]
-        return next((f"each {fault}" for fault in faults if fault is not None), None)
+        return next((f"each entry to be {fault}" for fault in faults if fault is not None), None)
     if kind is Annotated:
         number, rule = arguments
         if number is int and (not isinstance(value, int) or isinstance(value, bool)):

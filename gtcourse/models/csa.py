@@ -60,6 +60,7 @@ from gtcourse.models.config import (
     NotNegativeInt,
     PositiveInt,
     Probability,
+    check_given,
 )
 from gtcourse.models.csa_kernel import rows_of
 from gtcourse.models.mlp import mlp
@@ -704,6 +705,7 @@ class CGT(nn.Module):
 
     def __init__(self, config: CGTConfig):
         super().__init__()
+        check_given(self, config, CGTConfig)
         self.config = config
         d_model = config.d_model
         form = config.form

@@ -54,6 +54,7 @@ from gtcourse.models.config import (
     PositiveFloat,
     PositiveInt,
     Probability,
+    check_given,
 )
 from gtcourse.models.mlp import mlp
 from gtcourse.models.old_weights import rename, split
@@ -540,6 +541,7 @@ class EGT(nn.Module):
 
     def __init__(self, config: EGTConfig, node_encodings: Iterable[nn.Module] | None = None):
         super().__init__()
+        check_given(self, config, EGTConfig)
         self.config = config
         d_model = config.d_model
         d_edge = config.d_edge

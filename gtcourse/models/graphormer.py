@@ -54,6 +54,7 @@ from gtcourse.models.config import (
     NotNegativeInt,
     PositiveInt,
     Probability,
+    check_given,
 )
 from gtcourse.models.mlp import mlp
 
@@ -569,6 +570,7 @@ class Graphormer(nn.Module):
         pair_encodings: Iterable[nn.Module] | None = None,
     ):
         super().__init__()
+        check_given(self, config, GraphormerConfig)
         self.config = config
         d_model = config.d_model
         num_heads = config.num_heads

@@ -55,6 +55,7 @@ from gtcourse.models.config import (
     PositiveFloat,
     PositiveInt,
     Probability,
+    check_given,
 )
 
 KeyContext = Literal["key_column", "query_row"]
@@ -452,6 +453,7 @@ class GRPE(nn.Module):
 
     def __init__(self, config: GRPEConfig):
         super().__init__()
+        check_given(self, config, GRPEConfig)
         self.config = config
         d_model = config.d_model
         self.embedding = feature_embedding(

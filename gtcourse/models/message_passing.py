@@ -48,7 +48,7 @@ from gtcourse.models.categories import (
     edge_features,
     feature_embedding,
 )
-from gtcourse.models.config import Categories, GraphConfig, NotNegativeInt, PositiveInt
+from gtcourse.models.config import Categories, GraphConfig, NotNegativeInt, PositiveInt, check_given
 from gtcourse.models.mlp import mlp
 from gtcourse.models.old_weights import read_renamed
 
@@ -146,6 +146,7 @@ class GCN(MessagePassingModel):
     """
 
     def __init__(self, config: GCNConfig, node_encoding: nn.Module | None = None):
+        check_given(self, config, GCNConfig)
         super().__init__(config, node_encoding)
         self.layers = nn.ModuleList(GCNLayer(config.d_model) for _ in range(config.num_layers))
         self.head = benchmark_head(config)
@@ -186,6 +187,7 @@ class GIN(MessagePassingModel):
     """
 
     def __init__(self, config: GINConfig, node_encoding: nn.Module | None = None):
+        check_given(self, config, GINConfig)
         super().__init__(config, node_encoding)
         self.layers = nn.ModuleList(GINLayer(config.d_model) for _ in range(config.num_layers))
         self.heads = nn.ModuleList(gin_head(config) for _ in range(config.num_layers + 1))
@@ -238,6 +240,7 @@ class GAT(MessagePassingModel):
     """
 
     def __init__(self, config: GATConfig, node_encoding: nn.Module | None = None):
+        check_given(self, config, GATConfig)
         super().__init__(config, node_encoding)
         heads = [config.num_heads] * (config.num_layers - 1) + [1]
         self.layers = nn.ModuleList(GATLayer(config.d_model, count) for count in heads)
@@ -271,6 +274,7 @@ class GatedGCN(MessagePassingModel):
     """
 
     def __init__(self, config: GatedGCNConfig, node_encoding: nn.Module | None = None):
+        check_given(self, config, GatedGCNConfig)
         super().__init__(config, node_encoding)
         self.edge_input = EdgeInput(config)
         self.layers = nn.ModuleList(GatedGCNLayer(config.d_model) for _ in range(config.num_layers))
@@ -374,6 +378,7 @@ class GT(MessagePassingModel):
     """
 
     def __init__(self, config: GTConfig, node_encoding: nn.Module | None = None):
+        check_given(self, config, GTConfig)
         super().__init__(config, node_encoding)
         reads_edges = bool(config.num_edge_types or config.num_edge_features)
         self.edge_input = EdgeInput(config) if reads_edges else None

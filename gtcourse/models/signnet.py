@@ -26,7 +26,7 @@ from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.attention import check_choice
 from gtcourse.models.batch_norm import NodeBatchNorm
 from gtcourse.models.categories import NumberEmbedding
-from gtcourse.models.config import Config, PositiveInt
+from gtcourse.models.config import Config, PositiveInt, check_given
 from gtcourse.models.mlp import mlp
 
 
@@ -124,6 +124,7 @@ class SignNet(nn.Module):
 
     def __init__(self, config: SignNetConfig):
         super().__init__()
+        check_given(self, config, SignNetConfig)
         self.config = config
         self.phi: GINPhi | MLPPhi
         if config.phi == "gin":

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from gtcourse.models.attention import Activation, FeedForward, MultiHeadAttention
 from gtcourse.models.categories import can_raise
-from gtcourse.models.config import Config, PositiveInt, Probability
+from gtcourse.models.config import Config, PositiveInt, Probability, check_given
 
 
 @dataclass(frozen=True)
@@ -363,6 +363,7 @@ class Transformer(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
+        check_given(self, config, TransformerConfig)
         self.config = config
         d_model = config.d_model
         self.source_embedding = TokenEmbedding(config.source_vocabulary, d_model, config.dropout)
@@ -409,8 +410,14 @@ class Transformer(nn.Module):
         """
         # One row for all queries, so that it cannot be taken for a mask of pairs.
         real_keys = None if source_mask is None else source_mask[:, None]  # [B, 1, N]
-        memory = self.encoder(self.source_embedding(source), mask=real_keys)  # [B, N, d]
+        sources = self.source_embedding(source)  # [B, N, d]
         x = self.target_embedding(target)  # [B, M, d]
+        if source.shape[:1] != target.shape[:1]:
+            raise ValueError(
+                f"source is {list(source.shape)} and target {list(target.shape)}; expected as many "
+                "sequences in both."
+            )
+        memory = self.encoder(sources, mask=real_keys)  # [B, N, d]
         causal = causal_mask(target.shape[1], target.device)  # [1, M, M]
         if return_attention:
             x, attention = self.decoder(

@@ -88,6 +88,8 @@ def own_recipe(
         ValueError: the recipe's model cannot be built for such data.
     """
     recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    if not isinstance(recipe, Recipe):
+        raise ValueError(f"recipe is {recipe!r}; expected a Recipe, or the name of one.")
     if level not in TASKS:
         raise ValueError(f"level is {level!r}; expected one of {', '.join(TASKS)}.")
     if task not in TASKS[level]:
@@ -155,8 +157,10 @@ def _check_targets(
     targets: Sequence[str], task: str, scale: dict[str, Sequence[float]] | None
 ) -> None:
     """Raises a ValueError unless the targets have different names, and a scale has their number."""
-    names = [*targets]
-    if isinstance(targets, str) or not names or len(set(names)) < len(names):
+    is_list = isinstance(targets, Sequence) and not isinstance(targets, str)
+    names = [*targets] if is_list else []
+    is_text = all(isinstance(name, str) for name in names)
+    if not names or not is_text or len(set(names)) < len(names):
         raise ValueError(f"targets is {targets!r}; expected a list of one or more different names.")
     if scale is None:
         return

@@ -291,8 +291,16 @@ class Result:
 
 
 def read_results(folders: Iterable[Path]) -> list[Record]:
-    """Every record of a run in folders and the folders in them."""
-    paths = (path for folder in folders for path in sorted(Path(folder).rglob("*-seed*.json")))
+    """Every record of a run in folders and the folders in them.
+
+    Raises:
+        ValueError: There is no such folder, or a record is damaged.
+    """
+    folders = [Path(folder) for folder in folders]
+    for folder in folders:
+        if not folder.is_dir():
+            raise ValueError(f"{folder} is not a folder; expected one with runs.")
+    paths = (path for folder in folders for path in sorted(folder.rglob("*-seed*.json")))
     return [*map(read_record, paths)]
 
 

@@ -24,7 +24,7 @@ from torch import nn
 from gtcourse import load_dataset
 from gtcourse.encodings import computed_on_device, encode, encode_batch
 from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.graphs.check import check_labels
+from gtcourse.graphs.check import check_labels, check_path, whole_number
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, checked, collate
 from gtcourse.graphs.io import META, check_same, open_graphs, read_arrays, write_arrays
 from gtcourse.graphs.loader import DenseLoader
@@ -127,7 +127,8 @@ def at_budget(
         changes["epochs"] = max(2, round(share * recipe.epochs))
     changes |= {name: size for name, size in sizes.items() if size is not None}
     if learning_rate is not None:
-        if not 0 < learning_rate < math.inf:
+        is_number = isinstance(learning_rate, int | float) and not isinstance(learning_rate, bool)
+        if not is_number or not 0 < learning_rate < math.inf:
             raise ValueError(f"learning_rate is {learning_rate!r}; expected a number above 0.")
         changes["optimizer"] = partial(recipe.optimizer, lr=learning_rate)
     if cosine:
@@ -231,12 +232,21 @@ def train(
             one that is not to be continued, or none to continue.
     """
     recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    if not isinstance(recipe, Recipe):
+        raise ValueError(f"recipe is {recipe!r}; expected a Recipe, or the name of one.")
+    if not isinstance(command, str):
+        raise ValueError(f"command is {command!r}; expected a text.")
+    if resume not in (True, False, None):
+        raise ValueError(f"resume is {resume!r}; expected True, False or None.")
     if not isinstance(data, GraphDataset):
         raise ValueError(
             f"data is of type {type(data).__name__}; expected a GraphDataset, graphs in three "
             "splits."
         )
     _check_options(seed, compile, accumulate, options)
+    buckets = whole_number("buckets", buckets, 1)
+    if out is not None:
+        check_path("out", out, "the path of a folder, or None")
     out = None if out is None else Path(out)
     if out is not None:
         check_folder(out, resume)

@@ -27,6 +27,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.check import check_path
 from gtcourse.graphs.io import replacing
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.models.config import (
@@ -219,8 +220,8 @@ def fit(
         RuntimeError: the training loss is no longer a finite number.
     """
     chosen = settings_of(settings)
-    if out is not None and (not isinstance(out, str | Path) or out == ""):
-        raise ValueError(f"out is {out!r}; expected the path of a folder, or None.")
+    if out is not None:
+        check_path("out", out, "the path of a folder, or None")
     folder = None if out is None else Path(out)
     _check_types(model, task, train, val, optimizer, schedule, flag, on_epoch_end)
     _check_effects(chosen, model, task, optimizer, schedule, flag, val, folder)
@@ -522,6 +523,8 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
         ValueError: a graph has a feature that the model does not know, a target is no class of the
             task, or there are no targets.
     """
+    if not isinstance(task, Task):
+        raise ValueError(f"task is {task!r}; expected a Task, such as tasks.graph_regression().")
     _check_loader("loader", loader)
     _check_data(model, task, loader, all_may_be_missing=True)
     first = next(model.parameters(), None)

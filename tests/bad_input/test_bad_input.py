@@ -33,42 +33,55 @@ from gtcourse.encodings import (
     AddLaplacianEigenvectors,
     AddPathEdges,
     AddPathTree,
+    AddRandomWalks,
+    AddRings,
     AddShortestPaths,
+    AddSVD,
     encode,
     encode_batch,
     shortest_paths,
 )
+from gtcourse.encodings.spectral import laplacian, laplacian_eigenvectors
 from gtcourse.graphs import (
     MISSING_LABEL,
     DenseLoader,
+    GraphBatch,
     GraphDataset,
     collate,
     open_graphs,
     read_graphs,
+    unbatch,
     write_graphs,
 )
 from gtcourse.graphs.dataset import RaggedGraphs
 from gtcourse.graphs.io import file_sha256, read_npz
 from gtcourse.graphs.molecules import molecule_graph, ogb_data, zinc_data
 from gtcourse.graphs.tables import fold_split, read_table
+from gtcourse.interpret import ablated, attention_by_hop, between_nodes
 from gtcourse.models import (
     CGT,
     EGT,
+    GIN,
     GRPE,
     BagTransformer,
     BagTransformerConfig,
     CGTConfig,
     EGTConfig,
+    GATConfig,
+    GINConfig,
     Graphormer,
     GraphormerConfig,
     GRPEConfig,
+    MultiHeadAttention,
+    NodeBatchNorm,
+    SignNet,
     Transformer,
     TransformerConfig,
 )
 from gtcourse.predict import export, load, load_ensemble, save_onnx
 from gtcourse.recipes import get_recipe
-from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for
-from gtcourse.runs.record import Record, read_record, read_weights, write_weights
+from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for, scaffold_split
+from gtcourse.runs.record import Record, read_record, read_results, read_weights, write_weights
 from gtcourse.runs.run import at_budget, claim, data_for, train
 from gtcourse.train import tasks
 from gtcourse.train.flag import Flag
@@ -729,7 +742,7 @@ BATCHES = [
             ((-1,), "epoch is -1; expected a whole number, 0 or more."),
             ((0.5,), "epoch is 0.5; expected a whole number, 0 or more."),
             ((0, -1), "first_batch is -1; expected a whole number, 0 or more."),
-            ((0, 3), "first_batch is 3; expected at most 2 batches."),
+            ((0, 3), "first_batch is 3; expected at most 2, the number of batches."),
         ]
     ),
     (
@@ -1583,7 +1596,7 @@ OWN = [
             (
                 "2 for a class",
                 "smiles,y\nCCO,2\n",
-                ", line 2, column 'y' has '2'; expected 0 or 1, for the task binary.",
+                ", line 2, column 'y' has '2'; expected 0 or 1, or true or false, because the ",
                 {"task": "binary"},
             ),
             (
@@ -1914,6 +1927,286 @@ OWN = [
 ]
 
 
+# What is given is of another kind, or fits nothing else.
+
+STEPS = CGTConfig(d_model=8, num_heads=2, num_layers=1, node_steps=2, d_position=2)
+ATTENTION = torch.full((1, 1, 2, 3, 3), 1 / 3)
+ONE_MASK = torch.ones(1, 3, dtype=torch.bool)
+
+
+def with_gap() -> GraphBatch:
+    """A batch whose first graph has its padding before its nodes."""
+    batch = collate(CHAINS)
+    return replace(batch, mask=batch.mask.flip(1))
+
+
+def without_head(heads: list) -> None:
+    with ablated(load("csa/zinc").model, heads):
+        pass
+
+
+def trained_with(**options) -> Make:
+    return trained(lambda data: None, **options)
+
+
+KINDS = [
+    *(
+        (f"{reader.__name__} of {path!r}", call(reader, path), f"{name} is {path!r}; expected the ")
+        for reader, name in [(read_graphs, "the graph file"), (open_graphs, "the folder")]
+        for path in (None, 5, "")
+    ),
+    ("no path to write", call(write_graphs, None, three_chains()), "the graph file is None; expec"),
+    (
+        "a table to write graphs to",
+        lambda folder: partial(write_graphs, folder / "a.csv", three_chains()),
+        "a.csv; expected a name that ends in .npz or .safetensors.",
+    ),
+    ("a number for a source", call(load_dataset, "zinc", 5), "source is 5; expected 'download', o"),
+    ("a number for a root", call(load_dataset, "csl", root=5), "root is 5; expected the path of a"),
+    ("a data set without a name", call(GraphDataset, None, "b", CHAINS, [0, 1, 2]), "is None; ex"),
+    ("a data set without a source", call(GraphDataset, "a", 1, CHAINS, [0, 1, 2]), "is 1; expect"),
+    (
+        "graphs by the half",
+        call(collate(CHAINS).select, torch.tensor([0.5])),
+        "index is torch.float32 [1]; expected the numbers of graphs, or a mask [3].",
+    ),
+    (
+        "a mask of fewer graphs",
+        call(collate(CHAINS).select, torch.tensor([True, False])),
+        "index is torch.bool [2]; expected the numbers of graphs, or a mask [3].",
+    ),
+    (
+        "graphs to take apart",
+        call(unbatch, CHAINS),
+        "batch is of type list; expected a GraphBatch.",
+    ),
+    (
+        "padding before a node",
+        call(unbatch, with_gap()),
+        "graph 0 of the batch has padding before a node; expected the nodes of a graph before its",
+    ),
+    ("nothing to encode", call(encode, None, AddDegrees()), "graphs is of type NoneType; expected"),
+    (
+        "graphs to encode as a batch",
+        call(encode_batch, CHAINS, AddDegrees()),
+        "encode_batch is given a list; expected a GraphBatch, such as collate(graphs) returns.",
+    ),
+    (
+        "a batch to encode as a graph",
+        call(AddShortestPaths(), Batch.from_data_list(CHAINS)),
+        "graph 0 is of type DataBatch; expected a PyG Data.",
+    ),
+    ("rings of two nodes", call(AddRings, 2), "max_size is 2; expected a whole number, 3 or more."),
+    (
+        "weights in a list",
+        call(encode, [Data(x=zeros(2, 1), edge_index=EDGES, w=[1, 2])], AddSVD(2, weight="w")),
+        "graph 0 has w of type list; expected a tensor with a weight for each edge.",
+    ),
+    (
+        "an adjacency that is no square",
+        call(shortest_paths, torch.ones(1, 2, 3, dtype=torch.bool)),
+        "adjacency is torch.bool [1, 2, 3]; expected a bool tensor [B, n, n]",
+    ),
+    *(
+        (
+            f"an unknown Laplacian: {function.__name__}",
+            call(function, torch.ones(1, 2, 2, dtype=torch.bool), "odd"),
+            "normalization is 'odd'; expected one of 'combinatorial', 'symmetric', 'random_walk'.",
+        )
+        for function in (laplacian, laplacian_eigenvectors)
+    ),
+    *(
+        (
+            f"{model.__name__} of {given!r}"[:60],
+            call(model, given),
+            f"config is {says}; expected it",
+        )
+        for model, given, says in [
+            (EGT, {"d_model": 8}, "of type dict for the model EGT"),
+            (EGT, CGTConfig(), "of type CGTConfig for the model EGT"),
+            (CGT, "csa/zinc", "'csa/zinc' for the model CGT"),
+            (GRPE, GRPEConfig, "of type type for the model GRPE"),
+            (Graphormer, None, "of type NoneType for the model Graphormer"),
+            (GIN, GATConfig(), "of type GATConfig for the model GIN"),
+            (SignNet, GINConfig(), "of type GINConfig for the model SignNet"),
+            (Transformer, EGTConfig(), "of type EGTConfig for the model Transformer"),
+            (BagTransformer, GINConfig(), "of type GINConfig for the model BagTransformer"),
+        ]
+    ),
+    (
+        "walks of other lengths",
+        lambda folder: lambda: CGT(STEPS)(collate(encode(CHAINS, AddRandomWalks(4)))),
+        "rwse has 4 columns; expected 2.",
+    ),
+    (
+        "a term that does not exist",
+        call(GRPEConfig, terms=("query", "qery")),
+        "terms is ('query', 'qery'); expected each entry to be one of 'query', 'key', 'value'.",
+    ),
+    (
+        "categories by the half",
+        call(GraphormerConfig, num_node_types=(28.5,)),
+        "num_node_types is (28.5,); expected each entry to be a whole number above 0.",
+    ),
+    (
+        "sequences of two batches",
+        call(small_transformer(), zeros(1, 3), zeros(2, 3)),
+        "source is [1, 3] and target [2, 3]; expected as many sequences in both.",
+    ),
+    (
+        "a mask of numbers for attention",
+        call(MultiHeadAttention(8, 2), torch.zeros(2, 3, 8), mask=torch.ones(2, 3)),
+        "mask is torch.float32; expected torch.bool, True where attention may go.",
+    ),
+    (
+        "a mask of other nodes for batch norm",
+        call(NodeBatchNorm(4), torch.zeros(2, 3, 4), torch.ones(2, 4, dtype=torch.bool)),
+        "mask is [2, 4] for rows [2, 3, 4]; expected [2, 3].",
+    ),
+    (
+        "more virtual nodes than tokens",
+        call(between_nodes, ATTENTION, 3),
+        "virtual_nodes is 3 of 3 ",
+    ),
+    (
+        "distances of other graphs",
+        call(attention_by_hop, ATTENTION, zeros(1, 2, 2), ONE_MASK, 2),
+        "distance is [1, 2, 2]; expected [1, 3, 3].",
+    ),
+    (
+        "a layer without a head",
+        call(without_head, [3]),
+        "heads has 3; expected pairs of a layer an",
+    ),
+    *(
+        (f"a character that no SMILES has: {text!a}", predicted(["CCO", text]), says)
+        for text, says in [
+            ("C\u0421", "(U+0421), which no SMILES has; expected the letters and signs of a key"),
+            ("C\u2212C", "(U+2212), which no SMILES has; expected the letters and signs of a key"),
+            ("CC\u200bO", "(U+200B), which no SMILES has; expected the letters and signs of a key"),
+        ]
+    ),
+    (
+        "logits of values",
+        predicted(["C"], logits=True),
+        "logits has no effect, csa/zinc predicts v",
+    ),
+    (
+        "rows of logits of values",
+        lambda folder: partial(load("csa/zinc").predict_rows, ["C"], logits=True),
+        "logits has no effect, csa/zinc predicts values; expected a classifier.",
+    ),
+    (
+        "no model by its name",
+        call(load, ""),
+        "the model is ''; expected its name, or the folder of",
+    ),
+    (
+        "memory of no nodes",
+        lambda folder: partial(load("csa/zinc").memory_of, -1),
+        "nodes is -1; expected a whole number, 1 or more.",
+    ),
+    (
+        "a model without its predictor",
+        lambda folder: partial(export, load("csa/zinc").model),
+        "predictor is of type CGT; expected a Predictor, as load('csa/zinc') returns.",
+    ),
+    (
+        "no path for ONNX",
+        lambda folder: partial(save_onnx, load("csa/zinc"), None),
+        "the ONNX file is None; expected the path of a file.",
+    ),
+    (
+        "one model to explore",
+        call(explorer.page, "csa/zinc", ["C"]),
+        "models is 'csa/zinc'; expecte",
+    ),
+    (
+        "nothing to explore",
+        call(explorer.page, ["csa/zinc"], []),
+        "smiles is []; expected a list of",
+    ),
+    *(
+        (f"a table by {given}", own_csv("smiles,y\nCCO,1\n", **given), says)
+        for given, says in [
+            ({"smiles": None}, "the name of a column is None; expected a text."),
+            ({"targets": None}, "targets is None; expected a list of columns."),
+            ({"targets": [0]}, "the name of a column is 0; expected a text."),
+            ({"split": 3}, "the name of a column is 3; expected a text."),
+        ]
+    ),
+    (
+        "no table",
+        call(read_csv, None, "smiles", ["y"], "regression"),
+        "the table is None; expected",
+    ),
+    (
+        "one molecule to split",
+        call(scaffold_split, "CCO", 0),
+        "smiles is 'CCO'; expected a list of",
+    ),
+    (
+        "an unreadable molecule to split",
+        call(scaffold_split, ["CCX"], 0),
+        "'CCX' is not a molecule",
+    ),
+    (
+        "a task by its name to evaluate",
+        evaluated("mae", [0.0], [1.0], [0.0]),
+        "task is 'mae'; expec",
+    ),
+    *(
+        (f"a run with {options}", trained_with(**options), says)
+        for options, says in [
+            ({"buckets": 0}, "buckets is 0; expected a whole number, 1 or more."),
+            ({"buckets": "8"}, "buckets is '8'; expected a whole number, 1 or more."),
+            ({"resume": "yes"}, "resume is 'yes'; expected True, False or None."),
+        ]
+    ),
+    *(
+        (
+            f"a run in {out!r}",
+            lambda folder, out=out: partial(train, RECIPE, tiny("zinc", 6), command="", out=out),
+            f"out is {out!r}; expected the path of a folder, or None.",
+        )
+        for out in ("", 5)
+    ),
+    (
+        "a run of no command",
+        lambda folder: partial(train, RECIPE, tiny("zinc", 6), command=None, out=folder / "run"),
+        "command is None; expected a text.",
+    ),
+    (
+        "a run of no recipe",
+        lambda folder: partial(train, None, tiny("zinc", 6), command="", out=folder / "run"),
+        "recipe is None; expected a Recipe, or the name of one.",
+    ),
+    (
+        "a learning rate in words",
+        lambda folder: lambda: at_budget(RECIPE, tiny("zinc", 6), learning_rate="0.1"),
+        "learning_rate is '0.1'; expected a number above 0.",
+    ),
+    (
+        "no recipe of one's own",
+        call(own_recipe, {}, "regression", ["y"]),
+        "recipe is {}; expected a",
+    ),
+    *(
+        (
+            f"the targets {targets!r}",
+            call(own_recipe, "csa/zinc", "regression", targets),
+            f"targets is {targets!r}; expected a list of one or more different names.",
+        )
+        for targets in (None, [1], {"y"})
+    ),
+    (
+        "results of no folder",
+        lambda folder: partial(read_results, [folder / "lost"]),
+        "lost is not a folder; expected one with runs.",
+    ),
+]
+
+
 # The command line: the message is on stderr, the exit status is not 0, there is no traceback.
 
 
@@ -2095,13 +2388,21 @@ COMMANDS = [
         (("prepare", "zink", "--out", "@out"), "there is no dataset 'zink'; expected one of"),
         (("prepare", "csl", "--out", "@out", "--workers", "0"), "Invalid value for '--workers'"),
         (
+            ("prepare", "csl", "--out", "@out", "--scheduler", ""),
+            "--scheduler is '', which cannot be reached (missing port number in address '')",
+        ),
+        (
+            ("prepare", "csl", "--out", "@out", "--root", "@file"),
+            "/file is a file; expected a folder for data sets.",
+        ),
+        (
             ("prepare", "csl", "--out", "@out", "--workers", "2", "--scheduler", "tcp://a:1"),
             "--workers has no effect with --scheduler; expected one of the two.",
         ),
     ]
 ]
 
-TABLE = [*ARRAYS, *FILES, *GRAPHS, *BATCHES, *RUNS, *RECORDS, *OWN, *COMMANDS]
+TABLE = [*ARRAYS, *FILES, *GRAPHS, *BATCHES, *RUNS, *RECORDS, *OWN, *KINDS, *COMMANDS]
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:

@@ -73,20 +73,24 @@ WRONG = [
     (EGTConfig, {"num_layers": 0}, "num_layers is 0; expected a number above 0"),
     (EGTConfig, {"clip": -1.0}, "clip is -1.0; expected a number above 0"),
     (EGTConfig, {"node_dropout": 1.5}, "node_dropout is 1.5; expected a number from 0 to 1"),
-    (EGTConfig, {"head_widths": (32, 0)}, "expected each a number above 0"),
+    (EGTConfig, {"head_widths": (32, 0)}, "expected each entry to be a number above 0"),
     (EGTConfig, {"head_widths": (32,)}, "head_widths is (32,); expected two values"),
     (EGTConfig, {"node_dropout": True}, "node_dropout is True; expected a number from 0 to 1"),
     (EGTConfig, {"norm_eps": float("inf")}, "norm_eps is inf; expected a number above 0"),
     (EGTConfig, {"flip_signs": "pairs"}, "flip_signs is 'pairs' and svd_rank is 0; expected an"),
     (EGTConfig, {"node_multiplier": 0.001}, "node_multiplier is 0.001 and the width is 64; expe"),
-    (EGTConfig, {"num_node_types": (28, 0)}, "expected each a number above 0"),
+    (EGTConfig, {"num_node_types": (28, 0)}, "expected each entry to be a number above 0"),
     (EGTConfig, {"num_node_types": [28]}, "num_node_types is [28]; expected a tuple"),
     (EGTConfig, {"num_node_features": 2}, "expected only one of the two"),
     (EGTConfig, {"gated": "no"}, "gated is 'no'; expected True or False"),
     (GraphormerConfig, {"edges": "nodes"}, "edges is 'nodes'; expected one of 'bias', 'node'"),
     (GraphormerConfig, {"target": "edge"}, "expected one of 'graph', 'node'"),
     (GraphormerConfig, {"num_edge_features": 1}, "expected only one of the two"),
-    (GRPEConfig, {"terms": ("query", "keys")}, "expected each one of 'query', 'key', 'value'"),
+    (
+        GRPEConfig,
+        {"terms": ("query", "keys")},
+        "expected each entry to be one of 'query', 'key', 'value'",
+    ),
     (GRPEConfig, {"key_context": "row"}, "expected one of 'key_column', 'query_row'"),
     (GRPEConfig, {"target": "edge"}, "expected one of 'graph', 'node'"),
     (GRPEConfig, {"edge_step": 0.0}, "edge_step is 0.0; expected a number above 0"),
@@ -134,7 +138,7 @@ def test_types_of_the_largest_category_are_counted_without_overflow(dtype):
     assert collate([graph]).x.flatten().tolist() == [largest] * 3
 
 
-def test_a_network_without_width_raises():
+def test_an_mlp_of_width_zero_raises():
     config = GCNConfig(num_node_types=(28,), num_node_features=0, d_model=3)
     with pytest.raises(ValueError, match="a network has the widths 3, 1, 0, 1; expected 1 or more"):
         GCN(config)
