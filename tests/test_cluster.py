@@ -55,7 +55,7 @@ def call(script: str, *words: object, env: dict[str, str], cwd: Path) -> str:
 
 
 @pytest.mark.slow
-def test_two_machines_train_together_and_a_job_started_again_is_over_at_once(slurm, tmp_path):
+def test_two_machines_train_one_model_and_a_restarted_job_ends_at_once(slurm, tmp_path):
     prepare(tiny("zinc", 24), tmp_path / "graphs", stored=(), rows_per_part=6, progress=False)
     words = ("csa/zinc", "--data", "graphs", "--out", "runs", "--epochs", 2, "--batch-size", 4)
     call("train.sbatch", *words, env=slurm, cwd=tmp_path)
@@ -71,7 +71,7 @@ def test_two_machines_train_together_and_a_job_started_again_is_over_at_once(slu
 
 
 @pytest.mark.slow
-def test_two_machines_prepare_together(slurm, tmp_path):
+def test_two_machines_share_the_preparation(slurm, tmp_path):
     write_some(tmp_path / "root")
     words = ("pcqm4mv2", "--root", "root", "--out", "graphs", "--rows", 6)
     left = tmp_path / f".dask-{slurm['SLURM_JOB_ID']}.json"
@@ -83,7 +83,7 @@ def test_two_machines_prepare_together(slurm, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_processes_of_one_machine_train_together(slurm, tmp_path):
+def test_the_processes_of_one_machine_train_one_model(slurm, tmp_path):
     prepare(tiny("zinc", 12), tmp_path / "graphs", stored=(), rows_per_part=6, progress=False)
     words = ("csa/zinc", "--data", "graphs", "--epochs", 1, "--batch-size", 4)
     told = call("train.sh", *words, env=slurm | {"GPUS": "2"}, cwd=tmp_path)

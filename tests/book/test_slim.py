@@ -56,7 +56,7 @@ def test_a_page_has_each_glyph_once():
     assert slim.without_repeated_glyphs(f"{one}a{other}b{one}c") == f"{one}a{other}bc"
 
 
-def test_reading_takes_in_the_prose_up_to_the_exercises(tmp_path):
+def test_reading_time_counts_the_prose_up_to_the_exercises(tmp_path):
     cells = [
         ("markdown", "# A title\n\nTwo words. <details>five words that are folded</details>"),
         ("code", "not = prose"),

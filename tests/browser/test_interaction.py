@@ -197,7 +197,7 @@ FIRST_OF = {
 }
 
 
-def test_what_a_student_types_is_answered_first(page, book):
+def test_each_students_query_has_the_right_first_result(page, book):
     page.goto(f"{book}/search.html?q=attention")
     page.locator("#section-results .found a").first.wait_for()
     firsts = page.evaluate(
@@ -267,7 +267,7 @@ def test_a_missing_page_has_a_search_that_leads_back_into_the_book(page, book):
     assert page.locator("#term-virtual-node").inner_text().startswith("virtual node")
 
 
-def test_rook_and_shrikhande_stay_together_whatever_the_nodes_are_told(chapter):
+def test_rook_and_shrikhande_stay_together_with_any_node_encoding(chapter):
     page = chapter("04")
     twins = page.locator("#twins")
     twins.locator(".score").wait_for()

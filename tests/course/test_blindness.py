@@ -96,7 +96,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_views_of_few_things_have_few_classes(name):
+def test_views_have_the_known_numbers_of_classes(name):
     assert 1 + VIEWS[name].classes(connected_graphs(7)).max() == EXPECTED[name]
 
 
@@ -140,13 +140,13 @@ def test_walks_are_those_of_the_powers_of_the_transition_matrix():
     assert np.array_equal(prints.ravel()[:, None] == prints.ravel()[None], same)
 
 
-def test_a_directed_edge_carries_something_to_its_end_alone():
+def test_a_directed_edge_sends_messages_to_its_target_only():
     path = unlabelled(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]]))
     [colours] = View(sees="neighbours", rounds=1).colours([path])
     assert colours[1] == colours[2] != colours[0]
 
 
-def test_shares_do_not_count():
+def test_a_mean_sees_shares_and_no_counts():
     two, four = (np.zeros(n, dtype=np.int64) for n in (2, 4))
     assert graph_classes([two, four], counts=False).tolist() == [0, 0]
     assert graph_classes([two, four]).tolist() == [0, 1]
@@ -229,7 +229,7 @@ def test_the_ladder_grows_and_only_the_bag_is_blind():
     assert [rung.model for rung in rungs if rung.floor > 0.01] == ["bag"]
 
 
-def test_a_graph_is_the_same_after_pyg():
+def test_a_graph_is_unchanged_by_a_round_trip_through_pyg():
     graph = labelled(as_data(connected_graphs(5)[-1]))
     assert np.array_equal(graph.bonds > 0, connected_graphs(5)[-1].bonds > 0)
 

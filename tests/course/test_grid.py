@@ -117,7 +117,7 @@ def test_cells_that_differ_in_the_readout_alone_start_with_the_same_weights(laye
         assert all(torch.equal(others[name], values) for name, values in weights.items())
 
 
-def test_cells_that_there_are_not_say_why():
+def test_missing_cells_of_the_grid_give_a_reason():
     for layer in LAYERS:
         assert Cell(layer, "structure", "mean") in CELLS
     assert len(CELLS) == 22

@@ -10,7 +10,7 @@ from gtcourse.runs.run import at_budget
 
 
 @pytest.mark.parametrize("name", on_zinc.BUDGETS)
-def test_a_reader_s_run_changes_what_the_recorded_run_changed(name, molecules):
+def test_a_readers_run_changes_the_same_settings_as_the_recorded_run(name, molecules):
     data = molecules.first(8)
     recipe, _ = at_budget(get_recipe(name), data, **on_zinc.BUDGETS[name])
     config = recorded(name)[0].config
@@ -38,6 +38,6 @@ def test_a_run_ends_after_the_epochs_that_were_asked_for(monkeypatch, capsys, mo
     ("name", "epochs"),
     [("gin/zinc", 1), ("csa-rings/zinc", 101), ("egt-100k-spe-do/zinc", 601)],
 )
-def test_what_no_record_can_be_compared_with_is_refused(name, epochs):
+def test_a_run_without_a_comparable_record_raises(name, epochs):
     with pytest.raises(ValueError, match="expected"):
         on_zinc.train_on_zinc(name, epochs)

@@ -56,7 +56,7 @@ def test_changing_the_matrix_in_place_stores_the_lengths_that_are_said():
 
 
 @torch.no_grad()
-def test_the_shift_of_the_walks_map_can_stand_in_the_maps_that_follow():
+def test_the_bias_of_the_walks_map_can_be_folded_into_the_maps_that_follow():
     model = large_weights(CGT(SMALL))
     batch = small_batch()
     before = model(batch)

@@ -20,7 +20,7 @@ def attention_and_input(**options):
     return attention, h, e
 
 
-def test_as_printed_no_node_reads_another():
+def test_the_equation_as_printed_reads_no_other_node():
     attention, h, e = attention_and_input()
     attention.query.weight.data.zero_()  # no query and no key: all depends on the pairs
     attention.key.weight.data.zero_()
@@ -52,7 +52,7 @@ def test_without_the_scale_logits_are_larger_by_the_root_of_a_heads_width():
     torch.testing.assert_close(ratio, torch.full_like(ratio, 2.0))  # a head is 4 wide
 
 
-def test_the_larger_constant_leaves_small_vectors_smaller():
+def test_a_larger_epsilon_of_a_norm_leaves_less_spread():
     """Vectors that start within 0.05 of zero, behind a norm of PyTorch and of Keras."""
     torch.manual_seed(0)
     start = torch.empty(1000, 64).uniform_(-0.05, 0.05)
@@ -75,7 +75,7 @@ def test_egt_simple_reads_its_pairs_without_a_norm():
         assert torch.allclose(shifts[1] - bias, 2 * (shifts[0] - bias)) != same
 
 
-def test_sixteen_masks_do_not_tell_a_node_from_its_neighbour_and_an_embedding_does():
+def test_sixteen_masks_do_not_distinguish_a_node_from_its_neighbour_but_an_embedding_does():
     (path,) = encoded(chain(*[0] * 19))
     masks = within_reach(path.distance[0], 16)
     assert torch.equal(masks[0], masks[1])

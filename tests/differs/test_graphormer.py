@@ -16,7 +16,7 @@ from tests.models.small import chain, edge_encoding, encoded, large_weights, sca
 from tests.properties.graphs import renumbered
 
 
-def test_by_the_root_of_the_whole_width_a_graphormer_is_another_unless_it_has_one_head():
+def test_dividing_by_the_root_of_d_changes_graphormer_unless_it_has_one_head():
     batch = collate(encoded(chain(1, 2, 3)))
     for heads, same in ((1, True), (2, False)):
         config = replace(SMALL, num_heads=heads)
@@ -86,7 +86,7 @@ def test_of_a_path_over_node_0_all_edges_count():
 
 
 @torch.no_grad()
-def test_a_vector_behind_the_paths_end_makes_company_matter_and_the_package_has_none():
+def test_padding_of_paths_makes_the_authors_predictions_depend_on_the_batch_and_ours_not():
     model = large_weights(Graphormer(SMALL))
     short, long = encoded(chain(1), chain(1, 2, 3))
     alone = collate([short])

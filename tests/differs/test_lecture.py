@@ -10,7 +10,7 @@ from tests.models.small import GRAPHORMER as SMALL
 from tests.models.small import chain, edge_encoding, encoded, large_weights, scale_queries
 
 
-def test_the_lost_scale_is_that_of_the_head_and_changes_the_result():
+def test_the_missing_scale_is_that_of_a_head_and_changes_the_result():
     torch.manual_seed(0)
     model = BagTransformer(BagTransformerConfig(d_model=16, num_heads=4))
     layer = model.encoder.layers[0].attention

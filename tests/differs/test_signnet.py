@@ -31,7 +31,7 @@ def test_in_training_two_calls_know_a_sign_and_one_call_does_not():
 
 
 @torch.no_grad()
-def test_a_column_of_zeros_that_counts_adds_twice_phi_of_zero_and_in_the_package_nothing():
+def test_a_padding_column_adds_twice_phi_of_zero_in_the_authors_code_and_nothing_here():
     torch.manual_seed(0)
     model = SignNet(SMALL).double().eval()
     batch, vectors, _ = small_batch()

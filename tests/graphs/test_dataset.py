@@ -53,7 +53,7 @@ def test_iterating_gives_every_graph_with_all_that_is_stored(dataset):
     ],
     ids=str,
 )
-def test_a_choice_of_graphs_is_a_data_set_of_them_each_in_its_split(dataset, key, numbers):
+def test_selected_graphs_keep_their_splits(dataset, key, numbers):
     some = dataset[key]
     assert type(some) is type(dataset)
     assert some.split.tolist() == [number // 6 for number in numbers]

@@ -191,7 +191,7 @@ def test_a_failed_download_is_one_sentence_and_leaves_nothing(tmp_path, name):
     assert visible(tmp_path) == []
 
 
-def test_a_folder_without_the_files_is_named_whatever_its_name(tmp_path):
+def test_a_folder_without_the_publishers_files_is_reported(tmp_path):
     folder = tmp_path / "{name}"
     folder.mkdir()
     with pytest.raises(RuntimeError, match=r"zinc could not be read from \S+\{name\}/raw"):

@@ -195,7 +195,7 @@ def test_without_gradients_terms_may_have_any_strides():
         torch.testing.assert_close(attention(h, edges), expected)
 
 
-def test_the_factor_of_half_precision_is_in_single_precision():
+def test_the_factor_of_half_precision_logits_has_single_precision():
     logits = torch.randn(1, D, N, N).bfloat16()
     factor = csa_kernel.factor_of(logits)
     assert factor.dtype == torch.float32

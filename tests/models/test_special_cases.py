@@ -43,7 +43,7 @@ def test_graphormer_without_a_bias_is_multi_head_attention():
         torch.testing.assert_close(layer(X, bias, mask=MASK), plain(X, mask=MASK), **CLOSE)
 
 
-def test_a_bias_of_minus_infinity_leaves_the_neighbours():
+def test_a_bias_of_minus_infinity_masks_all_but_neighbours():
     layer = large_weights(GraphormerAttention(D, H))
     plain = with_weights_of(layer, MultiHeadAttention(D, H))
     bias = NEIGHBOURS.double().log()[:, None].expand(-1, H, -1, -1)

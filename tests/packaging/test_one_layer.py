@@ -60,7 +60,7 @@ def test_every_paper_and_the_lecture_have_a_layer():
     ]
 
 
-def test_a_block_is_short_and_prints_what_stands_beside_it():
+def test_a_code_block_is_short_and_prints_the_stated_output():
     printed = printed_by(dict.fromkeys(BLOCKS, ROOT), *OF_EXTRAS)
     for name, code in BLOCKS.items():
         assert len([line for line in code.splitlines() if line]) <= 8

@@ -33,7 +33,7 @@ def test_signnet_has_the_authors_size_but_for_the_layers_that_add_it(name, k, wi
     assert built(name) - linear(width, width) + sum(theirs) == printed
 
 
-def test_the_sizes_that_the_graphormer_paper_prints_are_met_but_for_one_layer_norm():
+def test_graphormer_has_the_printed_sizes_except_for_one_layer_norm():
     slim = get_recipe("graphormer-slim/zinc")
     assert built(slim.name) - slim.paper_parameters == 2 * 80
     for name in (

@@ -171,7 +171,7 @@ TOY = replace(
 
 
 @pytest.mark.parametrize(("task", "mode"), [("regression", "min"), ("binary", "max")])
-def test_own_data_are_waited_for_in_the_direction_of_their_task(task, mode):
+def test_the_plateau_schedule_on_own_data_follows_the_tasks_direction(task, mode):
     recipe = own_recipe("egt-100k/zinc", task, ["y"])
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
     assert recipe.schedule(optimizer, 10).mode == recipe.task.mode == mode

@@ -37,7 +37,7 @@ def test_a_copy_has_the_chapters_code_and_no_solution_role_or_broken_link(stem):
     assert all(exists(normpath(student.STUDENT / link)) for link in LINK.findall(text))
 
 
-def test_what_only_the_book_can_show_is_said_in_words():
+def test_output_that_only_the_book_can_show_is_replaced_by_words():
     written = "{cite:t}`lim2023signnet`, {term}`superpixels <superpixel>`, [data](data.ipynb)"
     shown = "Lim et al. (2023), superpixels, [data](../notebooks/data.ipynb)"
     assert student.plain(written) == shown

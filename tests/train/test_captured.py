@@ -48,7 +48,7 @@ def train_epoch(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["egt-100k-spe-do/zinc", "csa-rings/zinc"])
-def test_a_run_goes_on_as_if_it_had_not_been_moved(name, molecules, tmp_path):
+def test_a_run_continues_after_its_folder_is_moved(name, molecules, tmp_path):
     recipe = small(name)
     data = molecules.first(50)
     expected = train(recipe, data, tmp_path / "whole", epochs=EPOCHS)

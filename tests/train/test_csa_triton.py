@@ -79,7 +79,7 @@ def test_ablated_pairs_depend_on_the_generator_alone(molecules):
     assert first.mean() == pytest.approx(1.0, abs=0.1)
 
 
-def test_a_run_goes_on_as_if_it_had_not_been_moved(molecules, tmp_path):
+def test_a_run_continues_after_its_folder_is_moved(molecules, tmp_path):
     recipe = two_layers("csa-rings/zinc")
     data = molecules.first(10)
     expected = train(recipe, data, tmp_path / "whole", epochs=3)

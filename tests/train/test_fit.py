@@ -352,7 +352,7 @@ def other_data() -> list:
     return data
 
 
-def test_a_checkpoint_is_not_continued_on_as_many_other_graphs(tmp_path):
+def test_a_checkpoint_is_not_continued_on_other_graphs_of_equal_number(tmp_path):
     def begin(*data: list) -> None:
         loaders = [DenseLoader(each, 8) for each in data]
         fit(small_model(), graph_regression(), *loaders, epochs=1, out=tmp_path, progress=False)
@@ -399,7 +399,7 @@ def test_the_epoch_hook_ends_training_with_a_truth_value_of_any_library(ends):
     assert len(fit(small_model(), graph_regression(), loader, **options).epochs) == 1
 
 
-def test_a_plateau_of_the_wrong_direction_raises():
+def test_a_plateau_schedule_of_the_wrong_direction_raises():
     model = small_model()
     optimizer = torch.optim.Adam(model.parameters())
     loader = DenseLoader(graphs(8, seed=0), 8)

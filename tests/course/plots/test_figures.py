@@ -260,7 +260,7 @@ def test_a_table_reads_as_text_as_html_and_with_formulas_as_markdown():
     assert table._repr_html_ is None
 
 
-def test_over_seeds_says_how_many():
+def test_over_seeds_states_the_number_of_seeds():
     assert plots.over_seeds([0.1, 0.2, 0.3]) == "0.200 ± 0.100 (3 seeds)"
     assert plots.over_seeds([0.25]) == "0.250"
 
