@@ -12,6 +12,9 @@ from sphinx.application import Sphinx
 
 from gtcourse.course.exercises.checker import UNATTEMPTED
 
+FOLDED = "Show the table"
+"""The lid of a cell that is folded with its output: a table to look numbers up in."""
+
 
 def place_boxes(app: Sphinx, document: nodes.document) -> None:
     for quote in [*document.findall(nodes.block_quote)]:
@@ -30,9 +33,9 @@ def place_boxes(app: Sphinx, document: nodes.document) -> None:
 
 def name_hidden_cells(app: Sphinx, document: nodes.document) -> None:
     for cell in document.findall(nodes.container):
-        if cell.get("hide_mode") == "input":
+        if cell.get("hide_mode") in ("input", "all"):
             source = next(iter(cell.findall(nodes.literal_block))).astext()
-            cell["prompt_show"] = label(source)
+            cell["prompt_show"] = label(source) if cell["hide_mode"] == "input" else FOLDED
             cell["prompt_hide"] = cell["prompt_show"].replace("Show", "Hide", 1)
 
 

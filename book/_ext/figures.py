@@ -106,6 +106,8 @@ def kind_of(output: nodes.Node) -> str:
 def with_caption(output: nodes.Element) -> nodes.caption | None:
     """Puts the output into a figure, with the paragraph of italics below its cell, if any."""
     cell = output.parent if is_output(output) else output
+    if cell.parent is None:  # the lid of a folded cell, which MyST-NB places without a parent
+        return None
     below = cell.parent[cell.parent.index(cell) + 1 :]
     # A comment marks the end of a generated table.
     paragraph = next((node for node in below if not isinstance(node, nodes.comment)), None)

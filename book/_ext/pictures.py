@@ -51,10 +51,10 @@ INSTEAD = {
     "shows the pair C4 and C9 of paracetamol.",
     "fool": "With scripts enabled, you can draw and erase edges here, until a layer cannot tell "
     "two different graphs apart.",
-    "bet": "With scripts enabled, you can bet here on the atom whose removal matters most, "
-    "against attention, the gradient and the model itself. In 37 molecules with 2 or more end "
-    "atoms, attention finds it 17 times, gradient × input 15 times, the model’s own edit 19 "
-    "times and the lookup table 22 times; chance would find it 13 times.",
+    "bet": "With scripts enabled, you can bet here on the atom whose removal changes the target "
+    "most, against attention, the gradient, the model’s own edit and the lookup table. In 37 "
+    "molecules with 2 or more end atoms, attention finds it 17 times, gradient × input 15 times, "
+    "the model’s own edit 19 times and the lookup table 22 times; chance would find it 13 times.",
 }
 ALT = {
     "score": "Four tokens with their scores and weights, discs of their weights on an axis of "
@@ -75,11 +75,11 @@ ALT = {
     "bias": "Aspirin, coloured by where its atom O3 looks in one head, a bar for the head’s scalar "
     "at each distance, and below each the share of the atom’s weight at this distance.",
     "tour": "Fourteen cities, the shortest tour in grey, and EGT’s edges in orange, mostly on it.",
-    "metro": "Lines lead from CSA and GRPE over bias and value, and from EGT over EGT-U, to "
-    "Graphormer, and on to the Transformer. Below, the gap to the next station falls on a "
-    "logarithmic axis.",
-    "pair": "Paracetamol with four arcs from C4 to C9, and for each model bars from the terms of "
-    "the logit to the size of the message.",
+    "metro": "Lines lead from CSA and GRPE by way of “bias + value”, and from EGT by way of EGT-U, "
+    "to Graphormer and on to the Transformer. Below, a curve on a logarithmic axis shows the gap "
+    "to the next layer on the route shrinking to zero.",
+    "pair": "Paracetamol with four arcs from atom C4 to atom C9. For each of four models, bars "
+    "show the terms of the logit, the weight and the size of the message.",
     "fool": "Two different graphs of six nodes, coloured alike by sums over neighbours.",
     "bet": "A molecule coloured by attention, one of its end atoms cut off, and a table of what "
     "attention, gradient, edit and a lookup table bet on.",
