@@ -94,7 +94,7 @@ def in_processes(folder: Path, name: str) -> list[dict]:
     results = []
     for number in (1, 2):
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-        command += ["--nproc_per_node", str(number), "-m", "benchmarks.shards", str(folder), name]
+        command += ["--nproc_per_node", str(number), "-m", "speed.shards", str(folder), name]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         results.append({"processes": number, **json.loads(done.stdout.splitlines()[-1])})
     alone = results[0]["graphs_per_second"]
