@@ -26,14 +26,14 @@ STYLES = [
     "exercise.css",
     "proof.css",
     "sphinx-design.min.css",
+    "mathjax/mathjax.css",
     "book.css",
     "print.css",
 ]
 # What is for the screen only: links around headings, buttons, folded code, what needs scripts.
-SCREEN = "a.headerlink, button, details.above-input, script, .prev-next-footer, dialog"
-MATH = """<script>window.MathJax = {options: {enableMenu: false,
-processHtmlClass: "tex2jax_process|mathjax_process|math|output_area"}}</script>
-<script defer src="_static/mathjax/tex-chtml.js"></script>"""
+SCREEN = (
+    "a.headerlink, button, details.above-input, script, .prev-next-footer, dialog, .of-explainer"
+)
 FOOT = """<div style="width: 100%; text-align: center; font: 8px sans-serif; color: #555">
 <span class="pageNumber"></span></div>"""
 
@@ -80,7 +80,7 @@ def joined_pages(names: list[str]) -> str:
     links = "".join(f'<link rel="stylesheet" href="_static/{style}">' for style in STYLES)
     return (
         '<!doctype html><html lang="en" data-theme="light"><head><meta charset="utf-8">'
-        f"<title>Graph Transformers</title>{links}{MATH}</head>"
+        f"<title>Graph Transformers</title>{links}</head>"
         f'<body><main class="bd-main bd-content">{"".join(parts)}</main></body></html>'
     )
 
@@ -90,7 +90,7 @@ def print_to(pdf: Path, page_to_print: Path) -> None:
         page = running.new_page()
         page.set_default_timeout(600_000)
         page.goto(page_to_print.as_uri(), wait_until="load")
-        page.evaluate("async () => { await MathJax.startup.promise; await document.fonts.ready; }")
+        page.evaluate("document.fonts.ready.then(() => true)")
         page.pdf(
             path=pdf,
             format="A4",

@@ -1,28 +1,11 @@
 """Pages that need no other host, and ask none.
 
-MathJax comes from the book's own files, there are no live-code scripts, and each page tells the
-browser to refuse whatever else would be loaded.
+There are no live-code scripts, and each page tells the browser to refuse whatever else would be
+loaded.
 """
 
-import importlib.util
 import re
-import shutil
 from pathlib import Path
-
-from docutils import nodes
-
-# MathJax's own tex-chtml.js without its menu and what loads others, a third of it. Each of these
-# files registers itself with startup.js, which begins when the whole script has run.
-MATHJAX = "tex-chtml.js"
-MATHJAX_PARTS = [
-    "startup",
-    "core",
-    "input/tex",  # with the AMS commands
-    "output/chtml",
-    "output/chtml/fonts/tex",
-    "a11y/assistive-mml",
-]
-MATHJAX_FONTS = "output/chtml/fonts/woff-v2"
 
 INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
@@ -38,27 +21,12 @@ MARKS = {
     "sphinx-design": "sd-",  # cards and dropdowns
     "togglebutton": "admonition dropdown",
     "proof.css": 'class="proof',
+    "mathjax.css": "<mjx-container",
 }
 """What in a page needs a library; "" for one that no page needs."""
 
 # Cells bring styles and scripts in their pages; file: is for a book that is read from the disk.
 POLICY = "default-src 'self' file: data: blob: 'unsafe-inline'"
-
-
-def mathjax_folder() -> Path:
-    found = importlib.util.find_spec("sphinx-mathjax-offline")
-    if found is None:
-        raise RuntimeError("MathJax is missing: pip install 'gtcourse[book]' brings it")
-    return Path(found.origin).parent / "static" / "mathjax"
-
-
-def copy_mathjax(app, error) -> None:
-    if error is not None or app.builder.format != "html":
-        return
-    source, copy = mathjax_folder(), Path(app.outdir, "_static", "mathjax")
-    shutil.copytree(source / MATHJAX_FONTS, copy / MATHJAX_FONTS, dirs_exist_ok=True)
-    parts = [(source / f"{part}.js").read_text(encoding="utf-8") for part in MATHJAX_PARTS]
-    (copy / MATHJAX).write_text("\n".join(parts), encoding="utf-8")
 
 
 def drop_unused(app, page, template, context, doctree) -> None:
@@ -76,14 +44,6 @@ def drop_unused(app, page, template, context, doctree) -> None:
 def is_from(library: str, file) -> bool:
     attributes = getattr(file, "attributes", {})
     return library in f"{getattr(file, 'filename', '')} {attributes.get('body', '')}".lower()
-
-
-def drop_mathjax(app, page, template, context, doctree) -> None:
-    """MathJax is loaded where there are formulas."""
-    formulas = (nodes.math, nodes.math_block)
-    if doctree is None or not any(isinstance(node, formulas) for node in doctree.findall()):
-        files = context.get("script_files", [])
-        context["script_files"] = [f for f in files if not is_from("mathjax", f)]
 
 
 def drop_fontawesome(app, error) -> None:
@@ -116,16 +76,9 @@ def guard(app, page, template, context, doctree) -> None:
 
 
 def setup(app):
-    app.config.mathjax_path = f"mathjax/{MATHJAX}"
-    settings = app.config.mathjax3_config or {}
-    # book.js typesets, a few formulas at a time, so that a long page answers meanwhile.
-    settings.setdefault("startup", {})["typeset"] = False
-    app.config.mathjax3_config = settings
     app.connect("html-page-context", drop_unused, priority=900)
-    app.connect("html-page-context", drop_mathjax, priority=900)
     app.connect("html-page-context", guard, priority=900)
     app.connect("build-finished", drop_fontawesome)
     app.connect("build-finished", drop_index)
     app.add_css_file("icons.css")
-    app.connect("build-finished", copy_mathjax)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -51,9 +51,9 @@ def slim(app, error) -> None:
 
 
 def scripts(root: Path) -> Iterable[Path]:
-    """Those that can put a class on an element: not MathJax, and not what the search reads."""
+    """Those that can put a class on an element: not what the search reads."""
     for path in Path(root, "_static").rglob("*.js"):
-        if "mathjax" not in path.parts and path.name != "sections.js":
+        if path.name != "sections.js":
             yield path
 
 

@@ -1,4 +1,4 @@
-// What the pages do themselves; everything can be read without it, formulas excepted.
+// What the pages do themselves; everything can be read without it.
 "use strict";
 
 // The theme's own script comes last. Until then a page has both logos and no colours of a mode.
@@ -10,73 +10,24 @@ const PHONE = matchMedia("(max-width: 576px)");
 
 const element = (tag, properties) => Object.assign(document.createElement(tag), properties);
 
-// Formulas: first what stands in the window, then the others, a few at a time and only while
-// nothing else is to be done. A chapter has hundreds, and a page shall answer before the last is set.
-const AT_ONCE = 12;
-const IN_SIGHT = "formulas in sight";  // the first of these marks is measured
-
-const frame = () => new Promise(requestAnimationFrame);
-const pause = () => new Promise((done) => ("requestIdleCallback" in window
-  ? requestIdleCallback(done, { timeout: 500 }) : setTimeout(done)));
-
-/** The part of the page that its address names, or null. */
-function partOfAddress() {
-  try {
-    return document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  } catch {  // a lone % in the address
-    return null;
-  }
-}
-
-/** The formulas that will be in the window when the page opens at a section. */
-function atAddress(formulas) {
-  const section = partOfAddress();
-  if (!section) return [];
-  const start = section.getBoundingClientRect().top;
-  return formulas.filter((formula) => {
-    const away = formula.getBoundingClientRect().top - start;
-    return away > -100 && away < 1.3 * innerHeight;
-  });
-}
-
-async function typeset() {
-  await window.MathJax?.startup?.promise;
-  if (!window.MathJax?.typesetPromise) return performance.mark(IN_SIGHT);  // a page without any
-  const waiting = new Set(document.querySelectorAll(".math"));
-  const take = async (formulas) => {
-    formulas.forEach((formula) => waiting.delete(formula));
-    await MathJax.typesetPromise(formulas);
-    if (PHONE.matches) shrink(formulas);
-  };
-  await take(atAddress([...waiting]));  // before the browser goes there, so that nothing moves then
-  const near = new Set();  // in the window, or half a window away from it
-  const observer = new IntersectionObserver((changes) => changes.forEach((change) =>
-    near[change.isIntersecting ? "add" : "delete"](change.target)), { rootMargin: "50% 0px" });
-  waiting.forEach((formula) => observer.observe(formula));
-  await frame();  // the observer speaks at the end of the first
-  await frame();
-  addEventListener("beforeprint", () => MathJax.typeset([...waiting]));
-  while (waiting.size) {
-    const seen = [...waiting].filter((formula) => near.has(formula));
-    if (!seen.length) performance.mark(IN_SIGHT);
-    await take((seen.length ? seen : [...waiting]).slice(0, AT_ONCE));
-    await pause();
-  }
-  performance.mark(IN_SIGHT);
-  observer.disconnect();
-  await MathJax.typesetPromise();  // what stands elsewhere: formulas in the outputs of cells
-}
-
-// On a phone, a formula that is a little too wide is set smaller; one that is far too wide scrolls.
-const SMALLEST = 0.8;  // of its size, so that no letter is below 11 px
-
-function shrink(formulas) {
-  const wide = formulas.map((formula) => [formula, ...formula.querySelectorAll("mjx-container")]
-    .map((part) => part.clientWidth / part.scrollWidth).filter((share) => share < 1 && share > 0));
-  formulas.forEach((formula, at) => {
-    const share = Math.min(1, ...wide[at]) - 0.01;
-    if (!wide[at].length || share < SMALLEST) return;
-    formula.style.fontSize = `${share * parseFloat(getComputedStyle(formula).fontSize)}px`;
+// A formula that is copied becomes its TeX: its letters are drawn by styles, which no clipboard takes.
+function copyFormulas() {
+  document.addEventListener("copy", (event) => {
+    const chosen = getSelection();
+    if (chosen.isCollapsed) return;
+    const copied = element("div", {});
+    copied.append(chosen.getRangeAt(0).cloneContents());
+    const formulas = copied.querySelectorAll("mjx-container[data-tex]");
+    if (!formulas.length) return;
+    for (const formula of formulas) {
+      const mark = formula.hasAttribute("display") ? "$$" : "$";
+      formula.replaceWith(mark + formula.dataset.tex + mark);
+    }
+    copied.style.cssText = "position: absolute; opacity: 0; pointer-events: none";
+    document.body.append(copied);  // what has no place in the page has no lines
+    event.clipboardData.setData("text/plain", copied.innerText);
+    copied.remove();
+    event.preventDefault();
   });
 }
 
@@ -322,14 +273,8 @@ const ASK = {
 
 // The explainer in a chapter weighs as much as the chapter, so it is loaded at a click.
 function embedExplainer() {
-  const place = document.querySelector("#explainer[data-start]");
-  if (!place) return;
-  const button = Object.assign(document.createElement("button"),
-    { type: "button", className: "open-explainer", textContent: `Run a trained ${place.dataset.title} here` });
-  const note = Object.assign(document.createElement("p"), { className: "of-explainer" });
-  note.innerHTML = `This is the ${place.dataset.title} of <a href="10_one_framework.html#the-leaderboard">section 10.7</a>, trained for 100 epochs to predict
-    penalised logP. The small models that this chapter trains exist only while its notebook runs. ${ASK[place.dataset.start]}`;
-  button.addEventListener("click", async () => {
+  const button = document.querySelector("button.open-explainer");
+  button?.addEventListener("click", async () => {
     button.disabled = true;
     for (const name of ["models", "view", "data"]) await load(`explainer/${name}`);
     button.remove();
@@ -338,7 +283,7 @@ function embedExplainer() {
 }
 
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
-window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", async () => {
+window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", () => {
   showWhere();
   enlargeFigures();
   nameArrows();
@@ -348,10 +293,7 @@ window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", as
   searchWhileTyping();
   addSorting();
   embedExplainer();
-  try {
-    await typeset();
-  } finally {  // an error is the console's; who waits for the page does not wait for ever
-    reachScrolling();
-    done();
-  }
+  copyFormulas();
+  reachScrolling();
+  done();
 }));

@@ -52,7 +52,6 @@ def test_the_folder_opens_at_the_first_page(page, book):
 @pytest.mark.parametrize("chapter", ["04_positional_encodings", "09_csa", "11_what_attention_sees"])
 def test_no_figure_is_cut_off_on_a_phone_in_either_mode(page, book, chapter):
     page.set_viewport_size(PHONE)
-    page.route("**/mathjax/**", lambda route: route.abort())
     page.goto(f"{book}/notebooks/{chapter}.html", wait_until="domcontentloaded")
     for mode in ("light", "dark"):
         show_in(page, mode)

@@ -17,7 +17,6 @@ def chapter(page, book):
     """Opens a chapter by its number."""
 
     def opened(number: str):
-        page.route("**/mathjax/**", lambda route: route.abort())  # nothing here is a formula
         (name,) = (name for name in CHAPTERS if name.startswith(number))
         page.goto(f"{book}/notebooks/{name}.html", wait_until="domcontentloaded")
         return page
@@ -48,6 +47,26 @@ def test_the_contents_of_a_page_follow_the_reader(chapter):
         }"""
     )
     assert page.locator(".bd-sidebar-secondary").evaluate("list => list.scrollTop") > 0
+
+
+def test_a_formula_is_copied_as_its_tex(page, book):
+    page.goto(f"{book}/notebooks/09_csa.html", wait_until="domcontentloaded")
+    copied = page.evaluate(
+        """() => {
+          const formula = document.querySelector("#one-number-per-channel div.math");
+          const range = document.createRange();
+          range.setStartBefore(formula.previousElementSibling);
+          range.setEndAfter(formula);
+          getSelection().removeAllRanges();
+          getSelection().addRange(range);
+          const clipboardData = new DataTransfer();
+          const how = { clipboardData, bubbles: true, cancelable: true };
+          formula.dispatchEvent(new ClipboardEvent("copy", how));
+          return clipboardData.getData("text/plain");
+        }"""
+    )
+    assert "$E_{ij} \\in \\mathbb R^d$" in copied
+    assert "$$a_{ij} = " in copied
 
 
 def test_on_a_phone_long_lines_of_code_go_on_below_and_are_copied_as_they_are(chapter):

@@ -1,10 +1,14 @@
 """On a phone: where the reader is, formulas and figures that are too wide, and text that stays."""
 
+import time
+
 import pytest
+from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
 from tests.browser.visit import FRAMES
 from tools.chromium import PHONE
+from tools.paths import HTML
 
 CHAPTER = "notebooks/06_graphormer.html"
 SHIFTS = """
@@ -37,7 +41,6 @@ def phone(page):
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_further_down_a_low_bar_names_the_section_and_opens_the_contents(phone, book, mode):
     phone.emulate_media(color_scheme=mode)
-    phone.route("**/mathjax/**", lambda route: route.abort())
     phone.goto(f"{book}/{CHAPTER}", wait_until="domcontentloaded")
     bar = phone.locator("nav.where")
     expect(bar).to_have_count(1)
@@ -75,15 +78,29 @@ def test_a_figure_of_the_results_opens_at_its_own_size(phone, book):
     assert phone.locator("dialog.enlarged img").bounding_box()["width"] > 1.4 * shown
 
 
-def test_text_stays_where_it_is_when_a_page_opens_at_a_section(browser, book):
+@pytest.mark.parametrize(
+    "name", ["book/results/index", "notebooks/02_transformer", "notebooks/09_csa"]
+)
+def test_text_stays_where_it_is_when_a_page_opens_at_a_section(browser, book, name):
+    html = (HTML / f"{name}.html").read_text(encoding="utf-8")
+    sections = BeautifulSoup(html, "html.parser").select("article section:has(> h2)")
+    section = sections[len(sections) // 2]["id"]
     page = browser.new_page(viewport=PHONE)  # with nothing stored
+    page.route("**/*.woff", late)
     page.add_init_script(SHIFTS)
-    page.goto(f"{book}/book/results/index.html#cycles")
+    page.goto(f"{book}/{name}.html#{section}")
     page.evaluate("window.bookReady")
+    page.evaluate("document.fonts.ready.then(() => true)")
     page.evaluate(FRAMES)  # the observer is told of the last shifts
-    assert abs(page.locator("#cycles").bounding_box()["y"]) < 120
+    assert abs(page.locator(f"#{section}").bounding_box()["y"]) < 120
     assert page.evaluate("shifted") < 0.05
     page.close()
+
+
+def late(route) -> None:
+    """A font comes when the text has been painted."""
+    time.sleep(0.2)
+    route.continue_()
 
 
 def test_without_scripts_the_bar_of_the_theme_stays(browser, book):

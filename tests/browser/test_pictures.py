@@ -317,7 +317,6 @@ def test_a_picture_is_light_and_has_without_scripts_a_still_and_a_sentence(
 
 @pytest.fixture
 def picture(page, book, errors):
-    page.route("**/mathjax/**", lambda route: route.abort())
 
     def opened(name):
         page.goto(f"{book}/{PAGES[name]}.html", wait_until="domcontentloaded")

@@ -1,0 +1,50 @@
+"""The book's formulas, as MathJax sets them when the book is built."""
+
+import re
+import runpy
+
+import pytest
+from bs4 import BeautifulSoup
+
+from tools.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def set_formula():
+    return runpy.run_path(str(ROOT / "book/_ext/mathjax.py"))["set_formula"]
+
+
+def test_a_formula_has_its_letters_its_tex_and_its_words(set_formula):
+    formula = BeautifulSoup(set_formula(r"a < \hat x_{ij}", display=False), "html.parser")
+    assert formula.select_one("mjx-container")["data-tex"] == r"a < \hat x_{ij}"
+    assert formula.select_one("mjx-math")["aria-hidden"] == "true"
+    assert [letter.text for letter in formula.select("math mi")] == ["a", "x", "i", "j"]
+    assert formula.select_one("mjx-container").get("display") is None
+
+
+def test_a_displayed_formula_states_a_width_that_grows_with_its_text(set_formula):
+    def width(tex: str) -> float:
+        return float(re.search(r'style="--width:([\d.]+);', set_formula(tex, display=True))[1])
+
+    assert width("x") < width("x + y") < width("x + y + z")
+
+
+@pytest.mark.parametrize(
+    ("tex", "why"),
+    [
+        (r"\frac{a", "Missing close brace"),
+        (r"\foo", "Undefined control sequence"),
+        (r"\begin{x}", "Unknown environment"),
+        ("a & b", "Misplaced &"),
+    ],
+)
+def test_what_mathjax_cannot_read_is_refused_in_its_words(set_formula, tex, why):
+    with pytest.raises(ValueError, match=why):
+        set_formula(tex, display=True)
+
+
+def test_the_number_of_an_equation_is_no_id(set_formula):
+    """Several pages, and the PDF, have an equation (4)."""
+    html = set_formula(r"a = b \tag{4}", display=True)
+    assert " id=" not in html
+    assert "NaN" not in html
