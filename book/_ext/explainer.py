@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.util import logging
 
 # In the order of the chapters: the page opens on the first.
 MODELS = [f"{name}-100k/molecules" for name in ("graphormer", "egt", "grpe", "csa")]
@@ -39,12 +40,30 @@ HOME = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"
 
 TITLES = {"graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE", "csa": "CSA"}
 
+# What a reader can guess before running the model, and then find out with it.
+GUESSES = {
+    "graphormer": "if atom C1 is removed, does the prediction rise or fall?",
+    "egt": "EGT multiplies each weight by a gate. How far does the prediction move if you close "
+    "the gate of a single head?",
+    "grpe": "if you switch off the relation that GRPE adds to the values, the attention maps of "
+    "which layers change?",
+    "csa": "if all channels of a head share one weight, how far does the prediction move?",
+}
+PLACE = """<button type="button" class="open-explainer">Run a trained {title} here</button>
+<p class="of-explainer">This is the {title} of
+<a href="10_one_framework.html#the-leaderboard">section 10.7</a>, trained for 100 epochs to predict
+penalised logP. The small models that this chapter trains exist only while its notebook runs.
+<b>Guess first:</b> {guess}</p>
+<div id="explainer" data-start="{kind}"></div>"""
+
 CHAPTERS = {
     "notebooks/06_graphormer": "graphormer",
     "notebooks/07_egt": "egt",
     "notebooks/08_grpe": "grpe",
     "notebooks/09_csa": "csa",
 }
+
+logger = logging.getLogger(__name__)
 
 
 def write(app, error) -> None:
@@ -88,10 +107,11 @@ def embed(app, document: nodes.document, page: str) -> None:
             paragraph = link
             while not isinstance(paragraph, nodes.paragraph):
                 paragraph = paragraph.parent
-            place = f'<div id="explainer" data-start="{kind}" data-title="{TITLES[kind]}"></div>'
+            place = PLACE.format(kind=kind, title=TITLES[kind], guess=GUESSES[kind])
             at = paragraph.parent.index(paragraph) + 1
             paragraph.parent.insert(at, nodes.raw("", place, format="html"))
             return
+    logger.warning("no link to the explainer, below which it would stand", location=page)
 
 
 def first_page(molecule: dict) -> dict:

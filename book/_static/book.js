@@ -263,15 +263,7 @@ function searchWhileTyping() {
   }
 }
 
-// What a reader can guess before running the model, and then find out with it.
-const ASK = {
-  graphormer: "<b>Guess first:</b> if atom C1 is removed, does the prediction rise or fall?",
-  egt: "<b>Guess first:</b> EGT multiplies each weight by a gate. How far does the prediction move if you close the gate of a single head?",
-  grpe: "<b>Guess first:</b> if you switch off the relation that GRPE adds to the values, the attention maps of which layers change?",
-  csa: "<b>Guess first:</b> if all channels of a head share one weight, how far does the prediction move?",
-};
-
-// The explainer in a chapter weighs as much as the chapter, so it is loaded at a click.
+// The explainer in a chapter (explainer.py) weighs as much as the chapter, so it is loaded at a click.
 function embedExplainer() {
   const button = document.querySelector("button.open-explainer");
   button?.addEventListener("click", async () => {
@@ -279,7 +271,6 @@ function embedExplainer() {
     for (const name of ["models", "view", "data"]) await load(`explainer/${name}`);
     button.remove();
   });
-  place.before(button, note);
 }
 
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
