@@ -113,6 +113,21 @@ function nameArrows() {
       arrow.closest("li")?.querySelector("a")?.textContent.trim() ?? "this part"}`);
 }
 
+// The list of the book's pages opens where this page is. The theme leaves it where it was on the page before.
+function showPageInList() {
+  const show = () => {
+    const entry = [...document.querySelectorAll(".bd-links a.current")].at(-1);
+    const list = entry?.closest(".bd-sidebar-primary, dialog");
+    if (!list) return;
+    const [at, seen] = [entry.getBoundingClientRect(), list.getBoundingClientRect()];
+    if (at.top < seen.top || at.bottom > Math.min(seen.bottom, innerHeight))
+      list.scrollTop += at.top - seen.top - list.clientHeight / 3;
+  };
+  setTimeout(show);  // after the theme's own, which the same event begins
+  const dialog = document.getElementById("pst-primary-sidebar-modal");  // on a phone
+  if (dialog) new MutationObserver(show).observe(dialog, { attributeFilter: ["open"] });
+}
+
 // The list of a page's contents follows the reader: the entry of the section on the screen stays in view.
 function followReader() {
   const list = document.querySelector(".bd-sidebar-secondary");
@@ -278,6 +293,7 @@ window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", ()
   showWhere();
   enlargeFigures();
   nameArrows();
+  showPageInList();
   followReader();
   addFilter();
   resultFirst();

@@ -49,6 +49,19 @@ def test_the_contents_of_a_page_follow_the_reader(chapter):
     assert page.locator(".bd-sidebar-secondary").evaluate("list => list.scrollTop") > 0
 
 
+def test_the_list_of_pages_shows_this_page_whatever_the_last_one_showed(page, book):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    in_view = """() => {
+      const list = document.querySelector(".bd-sidebar-primary");
+      const entry = [...list.querySelectorAll("a.current")].at(-1);
+      const [at, seen] = [entry, list].map((each) => each.getBoundingClientRect());
+      return at.top >= seen.top && at.bottom <= Math.min(seen.bottom, innerHeight);
+    }"""
+    for name in ("notebooks/01_self_attention", "book/bibliography", "notebooks/01_self_attention"):
+        page.goto(f"{book}/{name}.html")
+        page.wait_for_function(in_view)
+
+
 def test_a_formula_is_copied_as_its_tex(page, book):
     page.goto(f"{book}/notebooks/09_csa.html", wait_until="domcontentloaded")
     copied = page.evaluate(

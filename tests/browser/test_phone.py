@@ -103,6 +103,16 @@ def late(route) -> None:
     route.continue_()
 
 
+def test_the_list_of_pages_opens_where_the_page_is(phone, book):
+    phone.goto(f"{book}/book/bibliography.html")
+    entry = phone.locator("dialog .bd-links a.current")
+    phone.locator(".bd-header-article .primary-toggle").click()
+    entry.wait_for()
+    phone.wait_for_timeout(400)  # the list slides in
+    box = entry.bounding_box()
+    assert 0 <= box["y"] <= PHONE["height"] - box["height"]
+
+
 def test_without_scripts_the_bar_of_the_theme_stays(browser, book):
     context = browser.new_context(viewport=PHONE, java_script_enabled=False)
     page = context.new_page()
