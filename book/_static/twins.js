@@ -23,6 +23,12 @@
         `<circle class="ring" cx="${x}" cy="${y}" r="${(radius + 3.5).toFixed(1)}"/>` : ""}`).join("")}</g>`;
   };
   const wide = (pair) => pair.graphs[0].places.length > MANY;
+  // In two columns the pairs keep their order as well: one that would have a wide one beside it takes both.
+  const alone = new Set();
+  for (let at = 0, column = 0; at < pairs.length; at++) {
+    if (column === 0 && !wide(pairs[at]) && pairs[at + 1] && wide(pairs[at + 1])) alone.add(at);
+    column = wide(pairs[at]) || alone.has(at) ? 0 : 1 - column;
+  }
 
   place.innerHTML = `<p><b>The wall of twins.</b> Choose an encoding. Nodes with the same encoding have the same colour, in both
       drawings. Pairs that the encoding distinguishes move apart, and the others move together. Rings mark the nodes that are compared.</p>
@@ -30,7 +36,7 @@
       the most pairs apart, and which pair resists all of them?</p>
     <div class="hold"><div class="choices" role="group" aria-label="encoding">${encodings.map((name) => `<button type="button" data-encoding="${name}">${name}</button>`).join("")}</div>
     <p class="score" role="status"></p></div>
-    <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"${wide(pair) ? " data-wide" : ""}><svg viewBox="-108 -46 216 92" aria-hidden="true">
+    <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"${wide(pair) ? " data-wide" : ""}${alone.has(at) ? " data-alone" : ""}><svg viewBox="-108 -46 216 92" aria-hidden="true">
       ${pair.graphs.map(graph).join("")}</svg><p>${at + 1} · ${pair.name}</p><p class="told"></p></div>`).join("")}</div>`;
 
   function show(encoding) {

@@ -1,6 +1,7 @@
 """On a phone: where the reader is, formulas and figures that are too wide, and text that stays."""
 
 import time
+from collections import Counter
 
 import pytest
 from bs4 import BeautifulSoup
@@ -101,6 +102,17 @@ def late(route) -> None:
     """A font comes when the text has been painted."""
     time.sleep(0.2)
     route.continue_()
+
+
+def test_the_pairs_of_the_wall_of_twins_keep_their_order(phone, book):
+    phone.goto(f"{book}/notebooks/04_positional_encodings.html")
+    pairs = phone.locator("#twins .pair")
+    pairs.first.wait_for()
+    places = [(box["y"], box["x"]) for box in (pair.bounding_box() for pair in pairs.all())]
+    assert len(places) == 10
+    assert places == sorted(places)
+    rows = Counter(y for y, _ in places)
+    assert [*rows.values()] == [2, 1, 1, 1, 2, 2, 1]  # the third and the fifth are wide
 
 
 def test_the_list_of_pages_opens_where_the_page_is(phone, book):
