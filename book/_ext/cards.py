@@ -1,7 +1,8 @@
 """A picture on every chapter's card: on the first page, and after the promise of the chapter.
 
-On the first page, each card ends with how long its chapter takes to read and to run. Under the
-chapter's title stands the badge that opens it in Colab, instead of the card's last row.
+In the chapter, a sentence below the picture says what it shows. On the first page, each card ends
+with how long its chapter takes to read and to run. Under the chapter's title stands the badge that
+opens it in Colab, instead of the card's last row.
 
 The pictures are book/_static/cards/NN.svg, named for the beginning of the notebook's name; the
 <title> of each is its alt text. They are put in here and not in the notebooks, where Colab would
@@ -27,6 +28,28 @@ FOLDED = re.compile(
     r"<details.*?</details>|```.*?```|^#+ [\d.]* *Exercises.*", re.DOTALL | re.MULTILINE
 )
 """What is not read on the way through a chapter: solutions, code and the exercises at its end."""
+
+CAPTIONS = {
+    "01": "A query gives each key a weight. Here the word Thinking attends mostly to itself.",
+    "02": "The encoder (left) reads the input. Every block of the decoder (right) attends to it.",
+    "03": "A node attends to its neighbours (left) or, as in a Transformer, to all nodes (right).",
+    "04": "Two eigenvectors of a grid, drawn as colours: one changes slowly, the other from node "
+    "to node.",
+    "05": "An eigenvector and its negative describe the same graph. SignNet gives both the same "
+    "answer.",
+    "06": "Graphormer adds a learned number for each distance. Here, the paler a node, the farther "
+    "it is from the leftmost one.",
+    "07": "EGT updates a vector for every pair of nodes, here drawn as three bars.",
+    "08": "In GRPE, the relation of two nodes acts on the query, the key and the value.",
+    "09": "CSA gives a pair of nodes one attention weight for each channel, here six.",
+    "10": "Each frame contains the next as a special case: CSA’s attention, attention with a bias "
+    "and a value term, Graphormer’s, and the Transformer’s.",
+    "11": "A map of attention marks one atom. Does the prediction depend on it?",
+    "12": "The same training, first on one laptop and then on nine connected machines.",
+    "data": "A molecule of ZINC, and how often each value of the target occurs.",
+    "your_molecules": "From a table of molecules and measurements to predictions, explained atom "
+    "by atom.",
+}
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +109,8 @@ class CardPictures(SphinxTransform):
         if at is None:
             logger.warning("no paragraph to put the card's picture after", location=self.document)
         else:
-            section.insert(at + 1, self.picture(name, []))
+            caption = nodes.paragraph("", CAPTIONS[name], classes=["chapter-caption"])
+            section.insert(at + 1, [self.picture(name, []), caption])
 
     def picture(self, name: str, classes: list[str]) -> nodes.image:
         path = f"/book/_static/cards/{name}.svg"

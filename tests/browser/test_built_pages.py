@@ -134,6 +134,17 @@ def test_a_shared_link_shows_a_chapters_first_sentence_and_picture():
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_sentence_says_what_the_picture_of_a_chapter_shows():
+    if not (HTML / "index.html").exists():
+        pytest.skip("there is no built book: make book builds it")
+    pages = [*(HTML / "notebooks").glob("[01]*.html"), HTML / "notebooks/data.html"]
+    for path in pages:
+        soup = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        caption = soup.select_one("article img.chapter-picture + p.chapter-caption")
+        assert caption.get_text().endswith((".", "?"))
+    assert len(pages) == 13
+
+
 def test_no_page_has_a_fault(pages):
     assert {name: page.faults for name, page in pages.items() if page.faults} == {}
 
