@@ -39,7 +39,7 @@ def test_a_copy_has_the_chapters_code_and_no_solution_role_or_broken_link(stem):
 
 def test_output_that_only_the_book_can_show_is_replaced_by_words():
     written = "{cite:t}`lim2023signnet`, {term}`superpixels <superpixel>`, [data](data.ipynb)"
-    shown = "Lim et al. (2023), superpixels, [data](../notebooks/data.ipynb)"
+    shown = "Lim et al. (2023a), superpixels, [data](../notebooks/data.ipynb)"
     assert student.plain(written) == shown
     both = student.plain("{cite:p}`li2018deeper,oono2020expressive`, `x[a](b)`")
     assert both == "(Li et al., 2018; Oono and Suzuki, 2020), `x[a](b)`"
