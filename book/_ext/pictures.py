@@ -72,9 +72,11 @@ ALT = {
     "one axis. Below, a path coloured by an eigenvector, and by its negative.",
     "ink": "A path three times, its nodes coloured by the share of their vector that comes from "
     "one node: through neighbours, through all nodes, and through both.",
-    "bias": "Aspirin, coloured by where its atom O3 looks in one head, a bar for the head’s scalar "
-    "at each distance, and below each the share of the atom’s weight at this distance.",
-    "tour": "Fourteen cities, the shortest tour in grey, and EGT’s edges in orange, mostly on it.",
+    "bias": "A drawing of aspirin, coloured by the attention of its atom O3 in one head. Beside "
+    "it, one bar for each distance shows the head’s scalar, and below each bar is the share of "
+    "O3’s attention that goes to atoms at this distance.",
+    "tour": "Fourteen cities. The shortest tour is drawn in grey. The edges that EGT chooses are "
+    "orange, and most of them lie on the tour.",
     "metro": "Lines lead from CSA and GRPE by way of “bias + value”, and from EGT by way of EGT-U, "
     "to Graphormer and on to the Transformer. Below, a curve on a logarithmic axis shows the gap "
     "to the next layer on the route shrinking to zero.",
