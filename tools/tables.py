@@ -9,7 +9,6 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 
 from gtcourse import load_dataset
@@ -19,9 +18,9 @@ from gtcourse.encodings import encode
 from gtcourse.graphs import collate
 from gtcourse.recipes import RECIPES
 from gtcourse.runs.record import read_results, results
-from tools.exercises import FOLDED, HEADING, chapters, exercises, minutes
-from tools.pages import markdown, placed, run, short
-from tools.paths import NOTEBOOKS, ROOT, RUN_TIMES, TEXTS
+from tools.exercises import chapters, exercises, minutes
+from tools.pages import device, markdown, placed, run, short
+from tools.paths import NOTEBOOKS, ROOT, TEXTS
 from tools.result_tables import (
     MEMORY,
     RESULTS,
@@ -32,10 +31,8 @@ from tools.result_tables import (
     runs_tables,
     table,
 )
+from tools.times import reading, run_times, running
 
-WORDS_A_MINUTE = 150
-HEADER = re.compile(r"\A---\n.*?\n---\n", re.S)
-CODE = re.compile(r"^```.*?^```$", re.M | re.S)
 TAKES = re.compile(r"^\| Takes \|.*$", re.M)
 
 
@@ -93,16 +90,18 @@ def models_table(record: dict, more: Mapping[str, Sequence[str]] | None = None) 
         }
         for number, row in enumerate(record["rows"])
     ]
-    return f"{table(rows)}\n{measured(record)}"
+    what = f"The cost of a training step, and of its forward pass, on {record['graphs']} molecules."
+    return f"{table(rows)}\n{measured(what, record)}"
 
 
-def measured(record: dict) -> str:
-    """On which data, with what and when the times of a record were measured."""
+def measured(what: str, record: dict) -> str:
+    """A caption: what the times of a record are, and with what and when they were measured."""
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     return (
-        f"*{record['data']['source']}; {record['processor']}, {record['device']}; "
-        f"{record['rounds']} rounds; {versions}; {record['date']}, commit "
-        f"`{short(record['commit'])}`: `{record['command']}`.*\n"
+        f"*{what} Each time is the median of {record['rounds']} rounds, with its quartiles in "
+        f"brackets. Measured on {record['date']} at commit `{short(record['commit'])}` with "
+        f"`{record['command']}`. Machine: {record['processor']}, {device(record['device'])}. "
+        f"Versions: {versions}.*\n"
     )
 
 
@@ -119,7 +118,11 @@ def shortest_paths_table(record: dict) -> str:
         for row in methods
     ]
     columns = ("graphs", "method", "ms", "speed-up over the authors' way")
-    return f"{markdown(columns, rows)}\n{measured(record)}"
+    what = (
+        f"The time for all graphs of a row: {record['graphs']} molecules, ten random graphs of 100 "
+        "nodes, two of 500 nodes, or one ring."
+    )
+    return f"{markdown(columns, rows)}\n{measured(what, record)}"
 
 
 def quartiles(times: dict) -> str:
@@ -128,12 +131,6 @@ def quartiles(times: dict) -> str:
 
 
 # How to read, and for teachers: what a chapter takes.
-
-
-@cache
-def run_times() -> dict[str, dict]:
-    """Seconds and memory of each notebook on a CPU, by its name."""
-    return {name: run["cpu"] for name, run in json.loads(RUN_TIMES.read_text()).items()}
 
 
 def run_time_tables() -> dict[str, str]:
@@ -157,45 +154,21 @@ def teacher_tables() -> dict[str, str]:
         of_chapter = {
             "chapter": f"[{title(path)}]({page}), [solutions]({solutions})",
             "read": f"{reading(text)} min",
-            "run": running_time(path),
+            "run": running(path.stem),
             "exercises": f"{len(exercises(text))}, {minutes(text)} min",
         }
         rows.append(of_chapter)
     return {"what a chapter takes": table(rows)}
 
 
-def running_time(chapter: Path) -> str:
-    """What a chapter takes on a CPU, in words."""
-    seconds = run_times()[chapter.stem]["seconds"]
-    if seconds < 10:
-        return "a few seconds"
-    if seconds < 20:
-        return "10 to 20 seconds"
-    if seconds < 45:
-        return "about half a minute"
-    if seconds < 90:
-        return "about a minute"
-    whole_minutes = round(seconds / 60)
-    words = {2: "two", 3: "three", 4: "four", 5: "five"}
-    return f"about {words.get(whole_minutes, whole_minutes)} minutes"
-
-
 def with_running_time(chapter: Path) -> str:
     """The chapter's text with the time in its first table."""
     text = chapter.read_text(encoding="utf-8")
-    row = f"| Takes | {running_time(chapter)} on one CPU core |"
+    row = f"| Takes | {running(chapter.stem)} on one CPU core |"
     text, count = TAKES.subn(row, text)
     if count != 1:
         raise ValueError(f"{chapter.name} has {count} rows that say what it takes; expected one")
     return text
-
-
-def reading(text: str) -> int:
-    """Minutes for the text of a chapter up to its exercises, in steps of five."""
-    text = text[: HEADING.search(text).start()]
-    for part in (HEADER, CODE, FOLDED):
-        text = part.sub("", text)
-    return max(5, 5 * round(len(text.split()) / WORDS_A_MINUTE / 5))
 
 
 PAGES: dict[Path, Callable[[], dict[str, str]]] = {

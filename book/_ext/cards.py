@@ -10,8 +10,8 @@ look for them in vain.
 """
 
 import html
-import json
 import re
+import sys
 from pathlib import Path
 
 from docutils import nodes
@@ -20,14 +20,6 @@ from sphinx.util import logging
 
 CHAPTER = re.compile(r"(?:^|/)notebooks/(?:(\d\d)_\w+|(data|your_molecules))$")
 TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
-
-PER_MINUTE = 150
-"""Words of a chapter's prose, formulas among them, that a student reads in a minute."""
-
-FOLDED = re.compile(
-    r"<details.*?</details>|```.*?```|^#+ [\d.]* *Exercises.*", re.DOTALL | re.MULTILINE
-)
-"""What is not read on the way through a chapter: solutions, code and the exercises at its end."""
 
 CAPTIONS = {
     "01": "A query gives each key a weight. Here the word Thinking attends mostly to itself.",
@@ -76,17 +68,19 @@ class CardPictures(SphinxTransform):
 
     def time(self, card: nodes.Node, name: str) -> None:
         """At the end of a chapter's card: how long it takes."""
-        notebook = next(iter(Path(self.app.srcdir, "notebooks").glob(f"{name}_*.ipynb")), None)
+        sys.path.insert(0, str(self.app.srcdir))
+        from tools.times import reading, running
+
+        text = next(iter(Path(self.app.srcdir, "book/chapters").glob(f"{name}_*.md")), None)
         body = next((part for part in card.findall(nodes.container) if is_body(part)), None)
-        if notebook is None or body is None:
+        if text is None or body is None:
             logger.warning("no chapter or no text for the card of %s", name)
             return
         runs = Path(self.app.srcdir, "book/run_times.json")
-        for path in (notebook, runs):
+        for path in (text, runs):
             self.env.note_dependency(str(path))
-        reading = 5 * round(words(notebook) / PER_MINUTE / 5)
-        seconds = json.loads(runs.read_text(encoding="utf-8"))[notebook.stem]["cpu"]["seconds"]
-        said = f"{reading} min to read · {max(1, round(seconds / 60))} min to run"
+        minutes = reading(text.read_text(encoding="utf-8"))
+        said = f"{minutes} min to read, {running(text.stem)} to run"
         body += nodes.paragraph("", said, classes=["card-time"])
 
     def badge(self) -> None:
@@ -126,13 +120,6 @@ def chapter(address: str) -> str | None:
     """01 to 12, data or your_molecules, if this is a chapter's page."""
     found = CHAPTER.search(address.removesuffix(".ipynb"))
     return found and (found[1] or found[2])
-
-
-def words(notebook: Path) -> int:
-    """Those of a chapter's prose, up to its exercises."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
-    return len(re.findall(r"\b[^\W\d_][\w’'-]*", FOLDED.sub("", "\n\n".join(texts))))
 
 
 def is_body(node: nodes.container) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from book._ext import cards, slim
+from book._ext import slim
 
 STYLES = """
 :root { --ink: #111 }
@@ -54,16 +54,3 @@ def test_styles_that_name_no_colour_of_code_raise():
 def test_a_page_has_each_glyph_once():
     one, other = '<path id="A-1" d="M0 0" />', '<path id="A-2" d="M0 1" />'
     assert slim.without_repeated_glyphs(f"{one}a{other}b{one}c") == f"{one}a{other}bc"
-
-
-def test_reading_time_counts_the_prose_up_to_the_exercises(tmp_path):
-    cells = [
-        ("markdown", "# A title\n\nTwo words. <details>five words that are folded</details>"),
-        ("code", "not = prose"),
-        ("markdown", "Don’t count $x$ or `code`:\n\n```python\nnot = prose\n```"),
-        ("markdown", "## 1.9 Exercises\n\nNot on the way."),
-    ]
-    notebook = tmp_path / "01_a.ipynb"
-    listed = [{"cell_type": kind, "source": [text]} for kind, text in cells]
-    notebook.write_text(cards.json.dumps({"cells": listed}))
-    assert cards.words(notebook) == 9  # A title, Two words, Don’t count x or code
