@@ -29,7 +29,7 @@ PAPERS = ("lecture", "signnet", "graphormer", "egt", "grpe", "csa")
 FOLLOWS = {"paper": "the paper", "code": "the code", "option": "either", "other": "neither"}
 HEADER = "<!-- written by python -m tools.differs write -->"
 FILTER = '## All of them\n\n```{raw} html\n<div class="filter"></div>\n```'
-COLUMNS = ("source", "equation", "what", "here")
+COLUMNS = ("source", "equation", "what", "here", "test error")
 PAGE = """\
 (differs-{name})=
 
@@ -37,9 +37,11 @@ PAGE = """\
 
 {intro}
 
-The table has {count} entries. In most of them the paper and the code differ. In the others, one of
-the two says nothing, or a reader may expect something that neither of them does. The last column
-shows which one the package follows.
+The table has {count} entries. In most of them the paper and the code differ. In the others, the
+paper or the code says nothing about the point, or both agree on something that readers may not
+expect. The column *here* shows which one the package follows. The last column gives, where we have
+it, the test error of the trained small model with the package's version, and after the arrow its
+error with the other version.
 
 {overview}
 
@@ -169,9 +171,18 @@ def table_rows(name: str) -> list[list[str]]:
             row["equation"],
             f"[{row['what']}](differs-{name}-{row['id']})",
             FOLLOWS[row["follows"]],
+            changed_error(name, row),
         ]
         for row in read(name)["row"]
     ]
+
+
+def changed_error(name: str, row: dict) -> str:
+    """The error of a trained model with the package's version and with the other; "" if unknown."""
+    measured = record(name)["measured"].get(row["id"], {})
+    if "before" not in measured:
+        return ""
+    return f"{measured['before']:.3f} → {measured['after']:.3f}"
 
 
 def pages() -> dict[Path, str]:

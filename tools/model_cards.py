@@ -36,15 +36,19 @@ from gtcourse.predict import SIMILAR, Card, available_models, load
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.runs.record import (
     Record,
+    Result,
     current_commit,
     device_name,
     installed_versions,
+    read_results,
     record_in,
+    results,
     write_json,
 )
-from tools.pages import device, markdown_table, run, short
+from tools.pages import device, markdown_table, run, short, together
 from tools.paths import ROOT
 from tools.result_figures import STYLE
+from tools.result_tables import RESULTS, complete, differs, share
 
 FOLDER = ROOT / "book" / "models"
 MEASURED = FOLDER / "measured.json"
@@ -52,7 +56,7 @@ PICTURES = ROOT / "book" / "_static" / "models"
 HEADER = "<!-- written by python -m tools.model_cards write -->"
 DATA = {"zinc": "ZINC-12k", "molecules": "the embedded molecules"}
 KINDS = {
-    "csa": ("a Chromatic Graph Transformer", "09_csa", "chapter 09"),
+    "csa": ("a Chromatic Graph Transformer, which has CSA's layers", "09_csa", "chapter 09"),
     "grpe": ("a Transformer with GRPE", "08_grpe", "chapter 08"),
     "egt": ("an Edge-augmented Graph Transformer", "07_egt", "chapter 07"),
     "graphormer": ("a Graphormer", "06_graphormer", "chapter 06"),
@@ -67,6 +71,12 @@ also compute exactly. That makes them good for learning: you can check each pred
 property of your own, [train on your measurements](../../notebooks/your_molecules.ipynb), from
 scratch or from one of these models.
 
+Which one should you take? On molecules like those of ZINC, `csa-rings/zinc` has the lowest error,
+and it is the one that [Which model for my graphs?](../which_model.md) fine-tunes. The models with
+100k in their names and molecules after the slash are small, and they were trained under the same
+conditions to be compared in [chapter 10](../../notebooks/10_one_framework.ipynb). Four of them run
+in the [explainer](../explainer.md).
+
 {table}
 
 *Mean absolute errors at the end of each run, on 1,000 test molecules of the set that the model was
@@ -76,7 +86,8 @@ PAGE = """\
 (model-{stem})=
 # {name}
 
-This model is {kind} ([{chapter}](../../notebooks/{file}.ipynb)). It has {parameters:,} parameters.
+This model is {kind} ([{chapter}](../../notebooks/{file}.ipynb)). It has {parameters:,} parameters
+and predicts penalised logP. {purpose}
 
 ```bash
 gtcourse predict {name} CCO "c1ccccc1O"
@@ -89,16 +100,18 @@ gtcourse predict {name} CCO "c1ccccc1O"
 ```{{figure}} ../_static/models/{stem}.svg
 :alt: {alt}
 
-Test molecules ({own}). Left: a point for each; on the line, the prediction is exact. Right: the
-mean absolute error of molecules with similar numbers of atoms, in five groups of 200.
+Test molecules ({own}). Left: each point is a molecule. For points on the line, the prediction is
+exact. Right: the mean absolute error of molecules with similar numbers of atoms, in five groups of
+200.
 ```
 
 {accuracy}
 
 *Mean absolute errors of seed 0 on the 1,000 test molecules of each set; 95 % of the molecules have
-a smaller error than the last column says. The rows from "mean" on need no neural network.{seeds}*
+a smaller error than the last column says. From "mean" on, the predictors are not neural
+networks.{seeds}*
 {choice}
-The error depends on how far a molecule is from the training molecules. The column *similarity* of
+{trend} The column *similarity* of
 `gtcourse predict` is the Tanimoto similarity to the nearest of them (Morgan fingerprints of radius
 2). The table counts the test molecules with a similarity below {similar}:
 
@@ -110,9 +123,12 @@ The error depends on how far a molecule is from the training molecules. The colu
   formula well. It does not show how well the model would predict measurements.
 - Training molecules have {smallest} to {largest} atoms, hydrogens not counted. We have not measured
   the error on larger molecules, and memory grows with the square of the number of atoms.
-- The model knows the {elements} atom types of ZINC: {types}. A molecule with any other atom, such
-  as silicon or boron, gets no prediction, and the output states the reason.
-- Stereochemistry is ignored: mirror images get the same prediction.
+- The model knows the {elements} atom types of ZINC: {types}. `+` and `-` are charges. `H1` to `H3`
+  give the number of hydrogens that the SMILES string writes in brackets, as in `C[NH3+]` or
+  `C[C@H](N)O`. Other hydrogens are not counted, so the carbons of a chain are of type `C`. A
+  molecule with any other atom, such as silicon or boron, gets no prediction, and the output states
+  the reason.
+- Mirror images get the same prediction, because the model does not read handedness.
 - A salt or a mixture is read as one molecule with several pieces. `--largest-fragment` reads the
   largest piece alone. All training molecules have one piece.
 - A prediction comes without an error bar.{export}
@@ -191,7 +207,9 @@ def page(card: Card) -> str:
         file=file,
         chapter=chapter,
         parameters=record.parameters,
+        purpose=purpose(card.name),
         about=about(card, record),
+        trend=trend(card.name),
         alt=ALT,
         own=DATA[record.data["name"]],
         accuracy=accuracy(card.name, record),
@@ -240,7 +258,45 @@ def about(card: Card, record: Record) -> str:
         ("time", f"{record.seconds / 60:.0f} minutes, {device(record.device)}"),
         ("weights of", seeds),
     ]
+    if card.name in RECIPES and (changed := differs(recipe_result(card.name))):
+        rows.insert(6, ("differs from the recipe", changed))
     return markdown_table(("", ""), rows)
+
+
+@cache
+def recipe_result(name: str) -> Result:
+    """The recorded run whose weights are shipped, beside the paper's result."""
+    return next(each for each in results(read_results([RESULTS])) if each.recipe.name == name)
+
+
+def purpose(name: str) -> str:
+    """What the model is good for, and how much training it had."""
+    learn = (
+        "Use it to study how such a model works, or as a start for a model of your own. To know "
+        "penalised logP you need no model, because RDKit computes it."
+    )
+    if name not in RECIPES:
+        return f"{learn} The model was trained for the comparison of chapter 10."
+    result = recipe_result(name)
+    average, deviation = result.paper
+    reached = f"its test error is {mean(result.values):.3f}"
+    paper = together(f"{average:.3f} ± {deviation:.3f}")
+    if complete(result):
+        return (
+            f"{learn} The model had the complete training that its paper describes, and {reached}. "
+            f"The paper prints {paper}."
+        )
+    return (
+        f"{learn} The model had only {100 * share(result):.2g} % of the training that its paper "
+        f"describes, and {reached}. With the complete training, the paper reaches {paper}."
+    )
+
+
+def trend(name: str) -> str:
+    """How the error depends on the similarity to the training molecules."""
+    if all(each["mae unlike"] > each["mae like"] for each in measured()["errors"][name].values()):
+        return "The error is larger for molecules that are unlike the training molecules."
+    return "Molecules that are unlike the training molecules do not always have a larger error."
 
 
 def own_first(own: str) -> list[str]:
