@@ -1,4 +1,8 @@
-"""Pictures that state their sizes, so that the text below does not move when they arrive."""
+"""Pictures that state their sizes, so that the text below does not move when they arrive.
+
+The list of a page's contents follows its article. While only the article is there, its class says
+that the list will come, so that the text has its width from the start.
+"""
 
 import re
 from functools import cache
@@ -11,6 +15,9 @@ SVG = re.compile(r"<svg\b[^>]*>", re.DOTALL)
 SIDE = re.compile(r'\s(width|height)="([\d.]+)(pt|px|)"')
 BOX = re.compile(r'\sviewBox="[-\d.]+[\s,]+[-\d.]+[\s,]+([\d.]+)[\s,]+([\d.]+)"')
 POINT = 4 / 3  #: pixels
+
+ARTICLE = '<div class="bd-article-container">'
+CONTENTS = 'class="bd-sidebar-secondary'
 
 
 def with_sizes(page: str, folder: Path) -> str:
@@ -44,12 +51,20 @@ def size(path: Path) -> tuple[int, int]:
     return round(sides["width"]), round(sides["height"])
 
 
+def with_announced_contents(page: str) -> str:
+    """The page, whose article has the class ``has-contents`` if a list of contents follows it."""
+    if CONTENTS not in page:
+        return page
+    return page.replace(ARTICLE, '<div class="bd-article-container has-contents">', 1)
+
+
 def size_pages(app, error) -> None:
     if error is not None or app.builder.format != "html":
         return
     for path in Path(app.outdir).rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        if (changed := with_sizes(page, path.parent)) != page:
+        changed = with_announced_contents(with_sizes(page, path.parent))
+        if changed != page:
             path.write_text(changed, encoding="utf-8")
 
 

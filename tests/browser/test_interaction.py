@@ -342,3 +342,11 @@ def test_the_chapter_of_a_model_opens_it_at_a_click_and_says_which_one_it_is(
     page.locator("#explainer .flow .result").wait_for()
     chosen = page.locator("#explainer [data-model][aria-pressed=true]")
     assert chosen.inner_text() == model
+
+
+def test_the_text_has_its_width_before_the_list_of_contents_is_there(page, book):
+    page.goto(f"{book}/notebooks/03_message_passing.html", wait_until="domcontentloaded")
+    width = "document.querySelector('.bd-article').clientWidth"
+    with_list = page.evaluate(width)
+    page.evaluate("document.querySelector('.bd-sidebar-secondary').remove()")
+    assert page.evaluate(width) == with_list
