@@ -44,25 +44,6 @@ def shortest_paths(adjacency: Tensor) -> Tensor:
     return distances_by_products(adjacency)
 
 
-def has_lowered_distances(distance: Tensor, adjacency: Tensor) -> Tensor:
-    """True for a graph in which some pairs are farther apart than their distance says.
-
-    ``AddShortestPaths(max_distance=m)`` lowers distances to m. Where they are exact, an edge leads
-    to every node j at distance m from i, and it comes from a node at distance m - 1. A node just
-    beyond m has no such edge.
-
-    Shapes:
-        distance: ``[B, n, n]``, padded with ``UNREACHABLE``
-        adjacency: ``[B, n, n]`` bool
-        returns: ``[B]`` bool
-    """
-    largest = distance.amax(dim=(1, 2), keepdim=True)  # [B, 1, 1], m
-    is_before = (distance == largest - 1).float()  # [B, n, n]
-    has_edge_from_before = is_before @ adjacency.float() > 0  # [B, n, n]
-    is_lowered = (distance == largest) & ~has_edge_from_before & (largest > 0)
-    return is_lowered.any(dim=2).any(dim=1)
-
-
 def path_tree(adjacency: Tensor, edge_attr: Tensor, distance: Tensor) -> Tensor:
     """The node before j on the chosen shortest path from i to j, or -1 where there is none.
 

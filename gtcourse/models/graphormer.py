@@ -31,8 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.encodings.paths import has_lowered_distances
-from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, has_lowered_distances
 from gtcourse.models.attention import (
     AttentionProjections,
     check_choice,

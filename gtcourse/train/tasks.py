@@ -23,8 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gtcourse.encodings.paths import has_lowered_distances
-from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch
+from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch, has_lowered_distances
 from gtcourse.graphs.check import whole_number
 from gtcourse.models.categories import can_raise
 

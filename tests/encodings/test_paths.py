@@ -11,12 +11,12 @@ from gtcourse.encodings.paths import (
     distances_by_products,
     distances_by_search,
     edges_by_index,
-    has_lowered_distances,
     lexicographic_order,
     path_edges,
     path_tree,
     tree_by_scatter,
 )
+from gtcourse.graphs.batch import has_lowered_distances
 from tests.graphs.small import of_edges
 
 
