@@ -128,7 +128,7 @@ networks.{seeds}*
   `C[C@H](N)O`. Other hydrogens are not counted, so the carbons of a chain are of type `C`. A
   molecule with any other atom, such as silicon or boron, gets no prediction, and the output states
   the reason.
-- Mirror images get the same prediction, because the model does not read handedness.
+- The model ignores stereochemistry: mirror images get the same prediction.
 - A salt or a mixture is read as one molecule with several pieces. `--largest-fragment` reads the
   largest piece alone. All training molecules have one piece.
 - A prediction comes without an error bar.{export}

@@ -554,7 +554,7 @@ def test_in_a_large_molecule_a_click_beside_an_atom_chooses_it(explainer, page):
     host = explainer(f"#model=csa&smiles={'C' * 54}")
     box = box_of(host.locator(".molecule .atom").nth(27))  # at the bottom of the chain
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] + 8)
-    assert host.locator(".molecule .atom").nth(27).get_attribute("aria-pressed") == "true"
+    expect(host.locator(".molecule .atom").nth(27)).to_have_attribute("aria-pressed", "true")
 
 
 def test_a_covered_step_of_the_tour_shows_no_number_of_the_path(explainer):

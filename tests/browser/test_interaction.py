@@ -192,7 +192,7 @@ FIRST_OF = {
     "RWPE": "glossary.html#term-RWSE",
     "graphgps": "after.html#message-passing-and-attention-side-by-side-gps",
     "out of memory": "12_from_a_laptop_to_a_cluster.html#two-ways-to-use-less-memory",
-    "how to install": "how_to_read.html#three-ways-to-use-it",
+    "how to install": "how_to_read.html#three-ways-to-use-the-book",
     "dataset": "notebooks/data.html",
     "sqrt": "01_self_attention.html#why-divide-by-the-square-root",
     "Graphormer ZINC MAE": "results/index.html",
@@ -213,7 +213,7 @@ FIRST_OF = {
     "GELU": "glossary.html#term-feed-forward-network",
     "learning rate": "02_transformer.html#where-the-norm-goes",
     "receptive field": "03_message_passing.html#how-far-information-travels",
-    "ECFP": "zinc.html#accuracy",
+    "ECFP": "glossary.html#term-Morgan-counts",
     "chirality": "molecules.html#limits",
     "solubility": "your_molecules.html",
     "uncertainty": "your_molecules.html#load-and-predict",
@@ -225,7 +225,7 @@ FIRST_OF = {
     "syllabus": "teach.html",
     "prerequisites": "intro.html#is-it-for-you",
     "mistakes in the lecture": "errata.html",
-    "run without GPU": "how_to_read.html#three-ways-to-use-it",
+    "run without GPU": "how_to_read.html#three-ways-to-use-the-book",
 }
 
 
