@@ -26,6 +26,18 @@ from sphinx.util import logging
 NAME = "set_by_mathjax"
 STYLES = "mathjax/mathjax.css"
 FONTS = "output/chtml/fonts/woff-v2"
+FIRST_FONTS = ("MathJax_Main-Regular", "MathJax_Math-Italic")
+"""Those of nearly all formulas; a page asks for them before its styles are there."""
+
+# Pages that are opened as files may not ask for fonts in advance.
+ASK = """<script>
+if (location.protocol !== "file:") {
+  for (const href of %s) {
+    const font = { rel: "preload", as: "font", type: "font/woff", crossOrigin: "anonymous", href };
+    document.head.append(Object.assign(document.createElement("link"), font));
+  }
+}
+</script>"""
 
 # MathJax's own tex-chtml.js without its menu and what loads others; liteDOM is its document.
 PARTS = [
@@ -138,6 +150,13 @@ def with_formula(visit: Callable) -> Callable:
     return visited
 
 
+def ask_for_fonts(app, page, template, context, doctree) -> None:
+    if "<mjx-container" not in context.get("body", ""):
+        return
+    paths = [context["pathto"](f"_static/mathjax/{font}.woff", 1) for font in FIRST_FONTS]
+    context["metatags"] = context.get("metatags", "") + ASK % json.dumps(paths)
+
+
 def write(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.format != "html":
         return
@@ -153,5 +172,6 @@ def setup(app: Sphinx) -> dict:
         (with_formula(html_visit_displaymath), None),
     )
     app.add_css_file(STYLES)
+    app.connect("html-page-context", ask_for_fonts)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
