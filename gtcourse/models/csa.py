@@ -133,10 +133,10 @@ def check_clip(clip: float, form: str) -> None:
     """Raises a ValueError for a bound that is not above 0, or that the form does not compute."""
     if not clip > 0:
         raise ValueError(f"clip is {clip}; expected a number above 0, or infinity for no bound.")
-    if math.isfinite(clip) and form not in ("direct", "chunked"):
+    if math.isfinite(clip) and form == "factorised":
         raise ValueError(
-            f"clip is {clip} and form is {form!r}; expected form 'direct' or 'chunked', or clip "
-            "infinite."
+            f"clip is {clip} and form is 'factorised'; expected another form, such as 'direct', or "
+            "clip infinite."
         )
 
 
@@ -175,8 +175,8 @@ class ChromaticSelfAttention(AttentionProjections):
         num_heads: Attention heads, H, which have to divide d.
         score: "dot" as above, or "additive" for :math:`\exp(Q_i + K_j + E_{ij})`, in which
             :math:`Q_i` cancels.
-        clip: Bound of the logits, :math:`Q_i \cdot K_j + E_{ij}`, with form "direct" or "chunked".
-            The paper has none; 5 is that of the first author's earlier code, the layer
+        clip: Bound of the logits, :math:`Q_i \cdot K_j + E_{ij}`, which form "factorised" cannot
+            have. The paper has none; 5 is that of the first author's earlier code, the layer
             ``graphit_layer.py`` of github.com/rmenegaux/GraphGPS.
         form: "direct", as the equations read; "factorised" or "chunked", the same function with
             less memory, in :mod:`gtcourse.models.csa_kernel`.
@@ -711,7 +711,8 @@ class CGT(nn.Module):
         form = config.form
         if form == "fused":
             check_numba()
-            form = "factorised"  # for a layer on its own, and where the attention is asked for
+            # For a layer on its own, and where the attention is asked for.
+            form = "direct" if math.isfinite(config.clip) else "factorised"
         self.node_encoding = NodeEncoding(
             config.num_node_types,
             config.num_node_features,
@@ -837,6 +838,7 @@ class CGT(nn.Module):
             E = self.edge_encoding(batch)  # [B, N, N, d]
             terms = [maps(E) for maps in self.edge_maps]
         is_factorised = self.config.form in ("factorised", "fused") and self.config.score == "dot"
+        is_factorised = is_factorised and math.isinf(self.config.clip)
         if self.config.share_edges and is_factorised and not is_compiling():
             factor = csa_kernel.factor_of(terms[0].logits)  # [B, d, N, N], once for all layers
             terms = [terms[0]._replace(factor=factor)]

@@ -12,6 +12,9 @@ the specification, in half the time or less. It needs numba (``pip install 'gtco
   a tensor with d channels for each pair. Layers that share the terms of the pairs add their
   gradients to the same memory, where autograd would add up one tensor for each layer
   (:class:`_Fused`).
+- The exponential of a logit is the product of two, of :math:`Q_i \cdot K_j` for each head and of
+  :math:`E_{ij}` for each channel, so that a layer computes few of them. With a bound on the logits
+  (``clip``) there is no such product, and each layer computes one for each channel of each pair.
 
 Shapes:
     B: graphs in a batch
@@ -25,6 +28,7 @@ Shapes:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
@@ -56,19 +60,25 @@ def encode(model: CGT, batch: GraphBatch) -> Tensor:
     rows = Rows(batch.mask)
     h = rows.of_nodes(h)  # [n, d]
     pairs = pair_features(model.edge_encoding, batch, rows)
-    terms = [terms_of(cast(EdgeMaps, maps), pairs, rows) for maps in model.edge_maps]
+    terms = [
+        terms_of(cast(EdgeMaps, maps), pairs, rows, model.config.clip) for maps in model.edge_maps
+    ]
     for number, layer in enumerate(model.layers):
         which = 0 if model.config.share_edges else number
         h, terms[which] = layer_of_rows(cast(CSALayer, layer), h, terms[which], rows)
     return rows.padded(h)
 
 
-def terms_of(maps: EdgeMaps, pairs: PairFeatures, rows: Rows) -> EdgeTerms:
-    """Logits, values and factor of all pairs, ``[P, d]`` each; values may be None."""
+def terms_of(maps: EdgeMaps, pairs: PairFeatures, rows: Rows, clip: float = math.inf) -> EdgeTerms:
+    """Logits, values and factor of all pairs, ``[P, d]`` each.
+
+    Values may be None, and there is no factor if the logits have a bound.
+    """
     logits = pairs.mapped(maps.logits)
     _check(logits)
     values = None if maps.values is None else pairs.mapped(maps.values)
-    return EdgeTerms(logits, values, factor_of(logits.detach(), rows))
+    factor = None if math.isfinite(clip) else factor_of(logits.detach(), rows)
+    return EdgeTerms(logits, values, factor)
 
 
 def layer_of_rows(
@@ -82,7 +92,9 @@ def layer_of_rows(
     # Drawn with padding, as in the other forms; only the shape and dtype of the argument count.
     drop = attention.ablation(h.new_empty(*rows.shape, 1))  # [B, 1, N, N] or None
     drop_of_pairs = None if drop is None else rows.of_pairs(drop[:, 0])  # [P]
-    z, terms = attend(query, key, value, attention.num_heads, terms, drop_of_pairs, rows)
+    z, terms = attend(
+        query, key, value, attention.num_heads, terms, drop_of_pairs, rows, clip=attention.clip
+    )
     if attention.training and attention.channel_ablation > 0:
         ones = z.new_ones(rows.shape[0], z.shape[1], 1)  # [B, d, 1]
         kept = F.dropout(ones, attention.channel_ablation)
@@ -100,6 +112,8 @@ def attend(
     terms: EdgeTerms,
     drop: Tensor | None,
     rows: Rows,
+    *,
+    clip: float = math.inf,
 ) -> tuple[Tensor, EdgeTerms]:
     """What each node gathers (Eqs. 5 to 7), ``[n, d]``, and the terms for the next layer.
 
@@ -118,15 +132,25 @@ def attend(
         terms: Logits, values and factor, ``[P, d]`` each; values may be None.
         drop: Factors of the weights, ``[P]``, or None.
         rows: Where the nodes and pairs are.
+        clip: Bound of the logits, with which the factor is not read.
     """
     _check(query)
-    factor = terms.factor
-    if factor is None:
+    factor = None if math.isfinite(clip) else terms.factor
+    if factor is None and math.isinf(clip):
         factor = factor_of(terms.logits.detach(), rows)
     drop_factors = query.new_ones(len(rows.pairs)) if drop is None else drop  # [P]
-    edge_values = torch.zeros_like(factor) if terms.values is None else terms.values
+    edge_values = torch.zeros_like(terms.logits) if terms.values is None else terms.values
     z, total, logits, edge_values = _Fused.apply(
-        query, key, value, terms.logits, edge_values, factor, drop_factors, rows.starts, num_heads
+        query,
+        key,
+        value,
+        terms.logits,
+        edge_values,
+        factor,
+        drop_factors,
+        rows.starts,
+        num_heads,
+        clip,
     )
     # A product below `tiny` is lost; beside a sum above the root of `tiny` it does not count.
     if bool((total < torch.finfo(total.dtype).tiny ** 0.5).any()):
@@ -139,6 +163,7 @@ def attend(
             terms,
             drop,
             rows,
+            clip,
             use_reentrant=False,
         )
         return z, terms
@@ -155,6 +180,7 @@ def _attend_by_graph(
     terms: EdgeTerms,
     drop: Tensor | None,
     rows: Rows,
+    clip: float,
 ) -> Tensor:
     """What :func:`attend` computes, ``[n, d]``, one graph at a time, by ``direct``."""
     parts = []
@@ -174,7 +200,8 @@ def _attend_by_graph(
         drop_of_graph = None
         if drop is not None:
             drop_of_graph = drop[pairs].view(1, 1, n, n)
-        z = direct(scores, v.mT, EdgeTerms(logits, edge_values), drop_of_graph)  # [1, H, K, n]
+        terms_of_graph = EdgeTerms(logits, edge_values)
+        z = direct(scores, v.mT, terms_of_graph, drop_of_graph, clip=clip)  # [1, H, K, n]
         parts.append(z[0].flatten(0, 1).mT)  # [n, d]
     return torch.cat(parts)
 
@@ -206,7 +233,8 @@ class _Fused(torch.autograd.Function):
 
     Shapes:
         query, key, value: ``[n, d]``
-        logits, edge_values, factor: ``[P, d]``
+        logits, edge_values: ``[P, d]``
+        factor: ``[P, d]``, or None if there is a bound on the logits
         drop: ``[P]``
         starts: ``[B + 1]``
     """
@@ -219,17 +247,25 @@ class _Fused(torch.autograd.Function):
         value: Tensor,
         logits: Tensor,
         edge_values: Tensor,
-        factor: Tensor,
+        factor: Tensor | None,
         drop: Tensor,
         starts: Tensor,
         num_heads: int,
+        clip: float,
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         K = query.shape[1] // num_heads
-        loops = loops_of(num_heads, K)
-        products = query.new_empty(len(factor), num_heads)  # [P, H]
+        loops = loops_of(num_heads, K, math.isfinite(clip))
+        products = query.new_empty(len(logits), num_heads)  # [P, H]
         scale = products.numpy().dtype.type(K**-0.5)  # in the arrays' precision, not Python's
         loops.scores(_array(query), _array(key), scale, _array(starts), products.numpy())
-        products.exp_()
+        if factor is None:
+            sums = products.repeat_interleave(K, dim=1).add_(logits)  # [P, d]
+            is_inside = sums.abs() <= clip  # [P, d], where the bound lets the gradient through
+            factor = sums.clamp_(-clip, clip).sub_(clip).exp_()  # [P, d], at most 1
+            products.fill_(1)
+        else:
+            is_inside = torch.empty(0, query.shape[1], dtype=torch.bool)  # not read
+            products.exp_()
         z = torch.empty_like(query, memory_format=torch.contiguous_format)  # [n, d]
         total = torch.empty_like(z)  # [n, d]
         loops.gather(
@@ -243,7 +279,7 @@ class _Fused(torch.autograd.Function):
             total.numpy(),
         )
         ctx.save_for_backward(
-            query, key, value, edge_values, products, factor, drop, starts, z, total
+            query, key, value, edge_values, products, factor, is_inside, drop, starts, z, total
         )
         ctx.loops = loops
         ctx.scale = scale
@@ -257,8 +293,9 @@ class _Fused(torch.autograd.Function):
             raise RuntimeError("form='fused' has no second derivative; expected 'direct'.")
         grad_z, _, grad_logits, grad_edge_values = gradients
         if grad_z is None:  # the loss depends on later layers alone
-            return None, None, None, grad_logits, grad_edge_values, None, None, None, None
-        query, key, value, edge_values, products, factor, drop, starts, z, total = ctx.saved_tensors
+            return None, None, None, grad_logits, grad_edge_values, None, None, None, None, None
+        query, key, value, edge_values, products, factor = ctx.saved_tensors[:6]
+        is_inside, drop, starts, z, total = ctx.saved_tensors[6:]
         grad_query = torch.zeros_like(z)  # [n, d]
         grad_key = torch.zeros_like(z)
         grad_value = torch.zeros_like(z)
@@ -276,6 +313,7 @@ class _Fused(torch.autograd.Function):
             _array(edge_values),
             _array(products),
             _array(factor),
+            _array(is_inside),
             _array(drop),
             _array(starts),
             _array(z),
@@ -293,6 +331,7 @@ class _Fused(torch.autograd.Function):
             grad_value,
             grad_logits,
             grad_edge_values,
+            None,
             None,
             None,
             None,
@@ -354,15 +393,19 @@ class Loops(NamedTuple):
 
 
 @lru_cache
-def loops_of(H: int, K: int) -> Loops:
-    """The loops over pairs for so many heads and channels, which are constants for the compiler.
+def loops_of(H: int, K: int, bounded: bool) -> Loops:
+    """The loops over pairs for so many heads and channels, with or without a bound on the logits.
+
+    The three are constants for the compiler. With a bound, ``factor`` holds the exponentials of the
+    bounded logits, ``products`` is 1, and ``is_inside`` says which logits the bound leaves as they
+    are.
 
     In them q, k and v are queries, keys and values, and the counters are the graph b, the query i,
     the key j, their pair p, the channel c and the head h.
 
     Shapes:
         q, k, v, z, total and their gradients: ``[n, d]``
-        values, factor: ``[P, d]``
+        values, factor, is_inside: ``[P, d]``
         products: ``[P, H]``
         drop: ``[P]``
         starts: ``[B + 1]``
@@ -371,7 +414,7 @@ def loops_of(H: int, K: int) -> Loops:
 
     @compiled
     def scores(q: Array, k: Array, scale: float, starts: Array, result: Array) -> None:
-        """Scaled products of queries and keys, less the largest of each query and head."""
+        """Scaled products of queries and keys; without a bound, less the query's largest."""
         p = 0
         for b in range(len(starts) - 1):
             first = starts[b]
@@ -389,11 +432,14 @@ def loops_of(H: int, K: int) -> Loops:
                         scaled = q[i, c] * scale
                         for j in range(n):
                             of_head[j] += scaled * keys[c, j]
-                    largest = of_head[0]
-                    for j in range(1, n):
-                        largest = max(largest, of_head[j])
+                    if not bounded:
+                        largest = of_head[0]
+                        for j in range(1, n):
+                            largest = max(largest, of_head[j])
+                        for j in range(n):
+                            of_head[j] -= largest
                     for j in range(n):
-                        result[p + j, h] = of_head[j] - largest
+                        result[p + j, h] = of_head[j]
                 p += n
 
     @compiled
@@ -439,6 +485,7 @@ def loops_of(H: int, K: int) -> Loops:
         values: Array,
         products: Array,
         factor: Array,
+        is_inside: Array,
         drop: Array,
         starts: Array,
         z: Array,
@@ -468,6 +515,8 @@ def loops_of(H: int, K: int) -> Loops:
                         weighted = score[c] * factor[p, c] * scaled[c]
                         of_value = weighted * kept
                         of_logit = of_value * (v[j, c] + values[p, c]) - weighted * z[i, c]
+                        if bounded:
+                            of_logit *= is_inside[p, c]
                         grad_logits[p, c] += of_logit
                         grad_values[p, c] += of_value
                         grad_v[j, c] += of_value

@@ -156,6 +156,7 @@ CGTS = {
     "fused, nodes": replace(CGT, target="node", num_targets=3, form="fused"),
     "fused, edges of one type": replace(RINGED, num_edge_types=(), form="fused"),
     "fused, two columns": replace(RINGED, form="fused", **COLUMNS),
+    "fused, bounded logits": replace(RINGED, form="fused", clip=0.5),
     "dropout, fused": replace(RINGED, dropout=0.3, form="fused", **ABLATED),
     "numbers": replace(CGT, **NUMBERS),
     "numbers of edges": replace(CGT, **EDGE_NUMBERS),

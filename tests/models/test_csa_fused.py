@@ -4,6 +4,7 @@ Beside the loops, with padding and with other orders of the nodes it is among th
 ``tests/properties``.
 """
 
+import math
 import sys
 from dataclasses import replace
 
@@ -32,6 +33,7 @@ TRAINED = {
     "shared maps": replace(RINGED, **ABLATED),
     "maps of each layer": replace(RINGED, share_edges=False, **ABLATED),
     "no edge values": replace(RINGED, edge_values=False, **ABLATED),
+    "bounded logits": replace(RINGED, clip=0.5, form="direct", **ABLATED),
     "distances and added rings": replace(
         CGTS["distances and added rings"], edge_ablation=0.5, readout="mean"
     ),
@@ -66,7 +68,13 @@ def terms_of(given: dict[str, Tensor], rows: Rows) -> EdgeTerms:
     return EdgeTerms(given["logits"], given.get("values"), factor)
 
 
-def padded_direct(given: dict[str, Tensor], rows: Rows, drop: Tensor | None = None) -> Tensor:
+def padded_direct(
+    given: dict[str, Tensor],
+    rows: Rows,
+    drop: Tensor | None = None,
+    *,
+    clip: float = math.inf,
+) -> Tensor:
     """The direct form's z ``[n, d]`` of what :func:`attend` takes."""
     B, N = rows.shape
     q, k, v = (rows.padded(given[name]).unflatten(-1, (H, -1)).transpose(1, 2) for name in "qkv")
@@ -80,7 +88,7 @@ def padded_direct(given: dict[str, Tensor], rows: Rows, drop: Tensor | None = No
     )
     if drop is not None:
         drop = drop.new_zeros(B * N * N).index_copy(0, rows.pairs, drop).view(B, 1, N, N)
-    z = direct(scores, v.mT, EdgeTerms(logits, values), drop)  # [B, H, K, N]
+    z = direct(scores, v.mT, EdgeTerms(logits, values), drop, clip=clip)  # [B, H, K, N]
     return rows.of_nodes(z.flatten(1, 2).mT)
 
 
@@ -105,26 +113,29 @@ def assert_alike(got, expected, tolerance: float = 1e-12) -> None:
 
 @pytest.mark.parametrize("mask", [MASK, SCATTERED], ids=["padding at the end", "in between"])
 @pytest.mark.parametrize("dropped", [False, True])
-def test_fused_layer_equals_the_direct_form_with_gradients(mask, dropped):
+@pytest.mark.parametrize("clip", [math.inf, 0.5])
+def test_fused_layer_equals_the_direct_form_with_gradients(mask, dropped, clip):
     rows = Rows(mask)
     given = inputs(rows)
     generator = torch.Generator().manual_seed(7)
     kept = 2.0 * (torch.rand(len(rows.pairs), generator=generator).double() > 0.5)
     drop = kept if dropped else None
-    z, _ = attend(*(given[name] for name in "qkv"), H, terms_of(given, rows), drop, rows)
-    expected = padded_direct(given, rows, drop)
+    terms = terms_of(given, rows)
+    z, _ = attend(*(given[name] for name in "qkv"), H, terms, drop, rows, clip=clip)
+    expected = padded_direct(given, rows, drop, clip=clip)
     assert_alike(z, expected)
     assert_alike(gradients(z, given), gradients(expected, given))
 
 
-def test_gradients_through_two_layers_equal_finite_differences():
+@pytest.mark.parametrize("clip", [math.inf, 0.5])
+def test_gradients_through_two_layers_equal_finite_differences(clip):
     rows = Rows(MASK)
     given = inputs(rows)
 
     def two_layers(q, k, v, logits, values):
         terms = terms_of({"logits": logits, "values": values}, rows)
-        z, terms = attend(q, k, v, H, terms, None, rows)
-        return attend(z, k, v, H, terms, None, rows)[0]
+        z, terms = attend(q, k, v, H, terms, None, rows, clip=clip)
+        return attend(z, k, v, H, terms, None, rows, clip=clip)[0]
 
     assert gradcheck(two_layers, [*given.values()])
 
@@ -140,14 +151,15 @@ def far_apart(rows: Rows) -> dict[str, Tensor]:
     return {name: x.detach().double().requires_grad_() for name, x in given.items()}
 
 
-def test_logits_far_apart_fall_back_to_the_direct_form():
+@pytest.mark.parametrize("clip", [math.inf, 2000.0])
+def test_logits_far_apart_fall_back_to_the_direct_form(clip):
     rows = Rows(MASK)
     given = far_apart(rows)
     terms = terms_of(given, rows)
     q, k, v = (given[name] for name in "qkv")
-    z, again = attend(q, k, v, H, terms, None, rows)
+    z, again = attend(q, k, v, H, terms, None, rows, clip=clip)
     assert again is terms
-    expected = padded_direct(given, rows)
+    expected = padded_direct(given, rows, clip=clip)
     assert_alike(z, expected, 1e-9)
     assert_alike(gradients(z, given), gradients(expected, given), 1e-9)
 
@@ -257,7 +269,7 @@ def test_training_step_equals_the_direct_form(config):
 def test_training_step_is_deterministic():
     steps = []
     for _ in range(2):
-        model = in_use(CGT(TRAINED["shared maps"])).float().train()
+        model = in_use(CGT(replace(TRAINED["shared maps"], form="fused"))).float().train()
         torch.manual_seed(3)
         model(batch_of(torch.float32)).sum().backward()
         steps.append([p.grad for p in model.parameters()])
