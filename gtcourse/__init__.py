@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         load_dataset,
         unbatch,
     )
+    from gtcourse.names import available_models
     from gtcourse.predict import load
     from gtcourse.train.loop import budget, device
 
@@ -24,6 +25,7 @@ __all__ = [
     "DenseLoader",
     "GraphBatch",
     "GraphDataset",
+    "available_models",
     "budget",
     "collate",
     "device",
@@ -35,6 +37,7 @@ HOMES = {
     "DenseLoader": "graphs",
     "GraphBatch": "graphs",
     "GraphDataset": "graphs",
+    "available_models": "names",
     "budget": "train.loop",
     "collate": "graphs",
     "device": "train.loop",

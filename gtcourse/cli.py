@@ -693,8 +693,9 @@ def predict(
     ensemble: bool = Option(
         False,
         "--ensemble",
-        help="MODEL is a folder with several runs, such as --folds or several --seed write: "
-        "print the mean of their predictions and the standard deviation (sd)",
+        help="print the mean and the standard deviation (sd) of the predictions of several "
+        "runs; MODEL is a folder that holds them, such as --folds or several --seed write, or a "
+        "model that comes with several seeds, such as csa-100k/molecules",
     ),
 ) -> None:
     """Predict for molecules with a trained model.

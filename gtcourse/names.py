@@ -94,6 +94,12 @@ def shipped_record(path: Path) -> dict[str, Any]:
         return json.loads(file.metadata()["record"])
 
 
+def shipped_seeds(name: str) -> list[int]:
+    """The seeds of a model whose weights come with the package, in order."""
+    records = [shipped_record(path) for path in WEIGHTS.glob("*.safetensors")]
+    return sorted(record["seed"] for record in records if record["name"] == name)
+
+
 @dataclass(frozen=True)
 class Card:
     """What ``gtcourse models`` prints of a model that comes with the package.

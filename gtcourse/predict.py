@@ -62,6 +62,7 @@ from gtcourse.names import (  # noqa: F401 (readers import Card and available_mo
     available,
     available_models,
     model_path,
+    shipped_seeds,
 )
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.adapt import own_recipe
@@ -639,15 +640,29 @@ def _first_reason(reasons: Sequence[str]) -> str:
 
 
 def load_ensemble(folder: str | Path) -> Ensemble:
-    """All finished runs in a folder and the folders in it, such as the seeds or folds of a run.
+    """The seeds of a trained model of the package, or the runs in a folder.
+
+    Args:
+        folder: The name of a model that comes with the package with several seeds, such as
+            "csa-100k/molecules"; or a folder that holds finished runs, itself or in its folders,
+            such as the seeds or folds of a run.
 
     Raises:
         ValueError: there are fewer than two, or they were trained on different tables, predict
             different targets, or read different features. The sentence names two such runs.
     """
+    seeds = shipped_seeds(str(folder))
+    if len(seeds) > 1:
+        return Ensemble([load(folder, seed=seed) for seed in seeds])
+    if len(seeds) == 1:
+        raise ValueError(
+            f"{folder} comes with one seed; expected a model that comes with several, or a folder "
+            "that holds several finished runs."
+        )
     if not isinstance(folder, str | Path) or not Path(folder).is_dir():
         raise ValueError(
-            f"{folder} is not a folder; expected one that holds several finished runs."
+            f"{folder} is not a folder; expected one that holds several finished runs, or a model "
+            "that comes with several seeds."
         )
     records = sorted(Path(folder).rglob("*-seed*.json"))
     members = [load(path.parent) for path in records]

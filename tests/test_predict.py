@@ -289,6 +289,17 @@ def test_each_fold_is_a_run_and_their_mean_is_printed(tmp_path, molecules, monke
         load_ensemble(tmp_path / "runs")
 
 
+def test_ensemble_of_a_shipped_model_averages_its_seeds():
+    together = load_ensemble("egt-100k/molecules").predict_rows(["CCO"])
+    alone = torch.stack(
+        [load("egt-100k/molecules", seed=seed).predict(["CCO"])[0] for seed in range(3)]
+    )
+    (name,) = (name for name in together if name.endswith(" sd"))
+    assert together[name.removesuffix(" sd")][0] == pytest.approx(alone.mean().item(), abs=1e-5)
+    assert together[name][0] == pytest.approx(alone.std().item(), abs=1e-5)
+    assert alone.std() > 0
+
+
 def test_similarity_is_1_for_a_training_molecule_and_by_hand_for_others():
     known = fingerprints(["CCO", "c1ccccc1"])
     one, two, none = nearest_similarity(fingerprints(["OCC", "CCCO", "[Na+]"]), known)

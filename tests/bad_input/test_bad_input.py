@@ -1780,6 +1780,11 @@ OWN = [
         "None is not a folder; expected one that hold",
     ),
     (
+        "an ensemble of a model with one seed",
+        call(load_ensemble, "csa-rings/zinc"),
+        "csa-rings/zinc comes with one seed; expected a model that comes with several, or a folder",
+    ),
+    (
         "no path of a table",
         call(read_table, None, "smiles"),
         "the table is None; expected the path",
