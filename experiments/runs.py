@@ -4,6 +4,7 @@ AdamW with a one-cycle schedule, the best weights of validation, and the records
 """
 
 import argparse
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -129,7 +130,7 @@ def train(
         settings["flag"] = repr(run.flag)
     record = Record(
         name=name,
-        config=run.config | settings,
+        config={name: _for_json(value) for name, value in run.config.items()} | settings,
         data=data.provenance,
         seed=seed,
         seconds=round(history.seconds, 1),
@@ -146,6 +147,12 @@ def train(
     if weights is not None:
         write_weights(record, model.state_dict(), weights / record.weights_filename)
     return record
+
+
+def _for_json(setting: object) -> object:
+    """A setting, or "infinite", such as a bound that is none, because JSON has no such number."""
+    is_infinite = isinstance(setting, float) and math.isinf(setting)
+    return "infinite" if is_infinite else setting
 
 
 def main(
