@@ -1,4 +1,4 @@
-"""Numbers in the text of the results page: all are in a record of a run, or printed in a paper.
+"""Numbers in the text of pages and chapters that no table and no cell shows: they are in a record.
 
 Tables are written from the records. In the text between them, a number can go out of date.
 """
@@ -6,6 +6,7 @@ Tables are written from the records. In the text between them, a number can go o
 import json
 import re
 
+from gtcourse.course.records import measurement
 from gtcourse.recipes import get_recipe
 from tools.paths import ROOT
 from tools.result_tables import RESULTS
@@ -59,3 +60,31 @@ def test_the_times_of_the_first_runs_to_try_are_those_of_the_records():
     seconds = [epoch["seconds"] for epoch in run("csa-rings")["curve"][:2]]
     assert "two epochs, which take about 50 seconds each" in page
     assert all(round(each, -1) == 50 for each in seconds)
+
+
+def test_the_cost_of_a_prediction_without_pytorch_is_that_of_the_record():
+    path = ROOT / "experiments/records/without-pytorch-benchmark.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    alone, package = record["onnx"], record["package"]
+    page = (ROOT / "book/onnx.md").read_text(encoding="utf-8")
+    stated = [
+        f"take {alone['seconds']:.1f} s and {alone['peak_mib']:.0f} MiB of memory",
+        f"take {package['seconds']:.1f} s and {package['peak_mib']:.0f} MiB",
+        f"takes {alone['ms_alone']:.1f} ms if it is predicted by itself, and "
+        f"{alone['ms_reading']:.1f} ms of this",
+        f"take {alone['seconds_in_batches']:.1f} s in batches of {record['batch']}",
+    ]
+    assert [sentence for sentence in stated if sentence not in page] == []
+    assert alone["seconds_in_batches"] < alone["ms_alone"] * record["molecules"] / 1000
+
+
+def test_the_memory_of_the_largest_ring_is_that_of_the_record():
+    record = measurement("shortest-paths-benchmark")
+    mib = record["peak_mb_of_rings"]["5000"]
+    page = (ROOT / "book/benchmarks/index.md").read_text(encoding="utf-8")
+    stated = (
+        f"For this ring the package needs {mib['distances'] / 1024:.1f} GiB of memory, and "
+        f"{mib['distances and path edges'] / 1024:.1f} GiB if it also stores the first "
+        f"{record['longest_path_kept']} edges of each path."
+    )
+    assert stated in page
