@@ -18,6 +18,7 @@ import torch
 from torch.optim.lr_scheduler import OneCycleLR
 
 from experiments.runs import origin
+from gtcourse import load_dataset
 from gtcourse.runs.record import write_json
 from tools.paths import TEXTS
 
@@ -48,7 +49,7 @@ def page(chapter: str, until: str, changed: dict[str, str] | None = None) -> dic
 
 
 def longer_lookup() -> float:
-    """Section 1.2: the error of the averaging model after ten times as many steps."""
+    """Section 1.3: the error of the averaging model after ten times as many steps."""
     names = page("01", "torch.manual_seed(0)\nrows = []")
     torch.manual_seed(0)
     model = names["MeanLookup"]()
@@ -123,6 +124,12 @@ def longer_signnet() -> list[float]:
     return [names["train"]("SignNet", seed)[1] for seed in SEEDS]
 
 
+def two_nearest() -> float:
+    """Section 7.9: the F1 of the rule of the two nearest neighbours on the longer test tours."""
+    names = page("07", "model, score = train(")
+    return names["two_nearest"](load_dataset("tsp").test)
+
+
 def ten_seeds() -> dict[str, list[float]]:
     """Section 9.4: errors of two heads without colour, and of one head with it."""
     names = page("09", "found = {\n    (H, form)")
@@ -134,7 +141,15 @@ def ten_seeds() -> dict[str, list[float]]:
 
 TRIALS = {
     trial.__name__: trial
-    for trial in (longer_lookup, readouts, three_bonds, walk_steps, longer_signnet, ten_seeds)
+    for trial in (
+        longer_lookup,
+        readouts,
+        three_bonds,
+        walk_steps,
+        longer_signnet,
+        two_nearest,
+        ten_seeds,
+    )
 }
 
 
