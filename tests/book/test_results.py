@@ -6,9 +6,12 @@ Tables are written from the records. In the text between them, a number can go o
 import json
 import re
 
+import numpy as np
+
+from gtcourse.course.exercises.chapter10 import small_molecules
 from gtcourse.course.records import measurement
 from gtcourse.recipes import get_recipe
-from tools.paths import ROOT
+from tools.paths import ROOT, TEXTS
 from tools.result_tables import RESULTS
 
 DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?!\w|\.\d)")
@@ -88,3 +91,50 @@ def test_the_memory_of_the_largest_ring_is_that_of_the_record():
         f"{record['longest_path_kept']} edges of each path."
     )
     assert stated in page
+
+
+def chapter(number: str) -> str:
+    (path,) = TEXTS.glob(f"{number}_*.md")
+    return path.read_text(encoding="utf-8")
+
+
+def listed(values: list[float], digits: int) -> str:
+    *others, last = (f"{value:.{digits}f}" for value in values)
+    return f"{', '.join(others)} and {last}"
+
+
+def test_the_trials_that_chapters_mention_are_recorded():
+    records = json.loads((ROOT / "experiments/records/trials.json").read_text(encoding="utf-8"))
+    found = {name: record["result"] for name, record in records.items()}
+    first = chapter("01")
+    assert f"the error on eight tokens fell to {found['longer_lookup']:.2f}." in first
+    mean = found["readouts"]["mean"]
+    total = found["readouts"]["sum"]
+    stated = (
+        f"The error was between {min(mean):.3f} and {max(mean):.3f} with the mean readout, and "
+        f"between {min(total):.3f} and {max(total):.3f} with the sum readout."
+    )
+    assert stated in first
+    two = found["three_bonds"]["2 layers"]
+    three = found["three_bonds"]["3 layers"]
+    reached = f"two layers reached {listed(two, 2)}, and three layers {listed(three, 2)}"
+    assert reached in chapter("03")
+    walks = found["walk_steps"]
+    assert f"three seeds reach {listed(walks['10 steps'], 1)} %" in chapter("04")
+    assert f"$k = 5$ reached {listed(walks['5 steps'], 1)} %" in chapter("04")
+    assert f"$k = 6$ reached {listed(walks['6 steps'], 1)} %" in chapter("04")
+    (signnet,) = {f"{accuracy:.2f}" for accuracy in found["longer_signnet"]}
+    assert f"with SignNet reaches {signnet} with each of three seeds" in chapter("06")
+    assert f"an accuracy of {signnet} with each of the seeds 0 to 2" in chapter("06")
+    heads = found["ten_seeds"]["2 heads"]
+    failed = [error for error in heads if error > 0.001]
+    assert [f"{error:.2f}" for error in failed] == ["0.47"]
+    assert "below 0.001 nine times and ended at 0.47 once" in chapter("09")
+    assert max(found["ten_seeds"]["1 head, colour"]) < 0.001
+
+
+def test_the_error_of_a_constant_in_the_exercise_on_scaffolds_is_the_stated_one():
+    _, y, _ = small_molecules()
+    error = float(abs(y - np.median(y)).mean())
+    stated = f"the median of all {len(y)} values for every molecule gives an error of {error:.2f}"
+    assert stated in chapter("10")
