@@ -135,7 +135,10 @@ def budgets(ax: Axes, lines: list[Line]) -> None:
 
 
 def beside_authors(axes: np.ndarray, names: list[str]) -> None:
-    """Training loss and validation error of the authors' code and of ours, by epoch."""
+    """Training loss and validation error of the authors' code and of ours, by epoch.
+
+    A line in the lower panels marks the test error of the best predictor without a neural network.
+    """
     scores = {"train_loss": "training loss", "val_mae": "validation MAE"}
     for column, name in zip(axes.T, names, strict=True):
         for ax, (score, label) in zip(column, scores.items(), strict=True):
@@ -147,6 +150,10 @@ def beside_authors(axes: np.ndarray, names: list[str]) -> None:
             ax.minorticks_off()
             if name == names[0]:
                 ax.set_ylabel(label)
+        error = line_to_beat("zinc")[BEST_SIMPLE]
+        column[1].axhline(error, color=INK, linestyle=":", linewidth=1.2)
+        left = {"xycoords": ("axes fraction", "data"), "fontsize": 10, **POINTS}
+        column[1].annotate("ridge, test", (0.03, error), (0, -13), **left)
         column[0].set_title(name, fontsize=10)
         column[1].set_xlabel("epoch")
         column[0].legend(fontsize=10)

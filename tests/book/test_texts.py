@@ -80,6 +80,40 @@ def test_every_entry_of_the_glossary_is_used():
         assert any(name in words for name in names), entry
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_names_no_figure_or_table_by_a_number_that_its_notebook_lacks(name):
+    """The book numbers captions. GitHub and Colab show the same text without the numbers."""
+    assert re.findall(r"\b(?:Figure|Table)s? \d+\.\d+", CHAPTERS[name]) == []
+
+
+FORMULA = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+)\$", re.S)
+
+
+def test_a_borrowed_letter_occurs_in_each_section_that_its_row_names():
+    notation = (ROOT / "book" / "notation.md").read_text(encoding="utf-8")
+    borrowed = notation.split("## Borrowed letters")[1].split("\n## ")[0]
+    section = re.compile(r"^## (\d+\.\d+) (.+?)(?=^## |\Z)", re.M | re.S)
+    formulas = {
+        number: " ".join(map("".join, FORMULA.findall(body)))
+        for text in CHAPTERS.values()
+        for number, body in section.findall(text)
+    }
+    rows = re.findall(r"^\| (\$.+?) \| .+ \| (.*sections? \d.*) \|$", borrowed, re.M)
+    named = [
+        (letter, number)
+        for letters, sections in rows
+        for number in re.findall(r"\d+\.\d+", sections)
+        for letter in re.findall(r"\$(.+?)\$", letters)
+    ]
+    assert named
+    assert [pair for pair in named if not occurs(pair[0], formulas[pair[1]])] == []
+
+
+def occurs(letter: str, formulas: str) -> bool:
+    """Does a formula hold the letter, and not merely a longer name that contains it?"""
+    return bool(re.search(rf"(?<![A-Za-z\\]){re.escape(letter)}(?![A-Za-z])", formulas))
+
+
 def test_every_recipe_on_zinc_has_a_row_and_every_record_too():
     pages = [RESULTS / name for name in ("index.md", "runs.md", "published.md")]
     text = "".join(page.read_text(encoding="utf-8") for page in pages)

@@ -1,0 +1,170 @@
+"""Trials that chapters mention beside their own runs: the page's code with other settings or seeds.
+
+    python -m experiments.trials NAME --out experiments/records/trials.json
+
+NAME is that of a function below that is listed in TRIALS; its result takes the place of an older
+one in the file. A page would take too long to run if it ran its trials, too. The code is that of
+the chapter's cells, as far as a trial needs it, at the budget of a CPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+
+import torch
+from torch.optim.lr_scheduler import OneCycleLR
+
+from experiments.runs import origin
+from gtcourse import load_dataset
+from gtcourse.runs.record import write_json
+from tools.paths import TEXTS
+
+CELL = re.compile(r"^```\{code-cell\} ipython3\n(?::tags:[^\n]*\n\n?)?(.*?)^```$", re.M | re.S)
+SEEDS = range(3)
+
+
+def page(chapter: str, until: str, changed: dict[str, str] | None = None) -> dict:
+    """The names that a chapter's cells define before the first ``until``.
+
+    Args:
+        chapter: its number, such as "01".
+        until: where the code ends, which may be within a cell.
+        changed: code of the chapter, and what takes its place.
+    """
+    (path,) = TEXTS.glob(f"{chapter}_*.md")
+    code = "\n".join(CELL.findall(path.read_text(encoding="utf-8")))
+    for old, new in (changed or {}).items():
+        if old not in code:
+            raise ValueError(f"{path.name} has no code {old!r}; expected some to change.")
+        code = code.replace(old, new)
+    before, found, _ = code.partition(until)
+    if not found:
+        raise ValueError(f"{path.name} has no code {until!r}; expected some to end with.")
+    names: dict = {"__name__": "__main__"}
+    exec(compile(before, path.name, "exec"), names)  # noqa: S102
+    return names
+
+
+def longer_lookup() -> float:
+    """Section 1.3: the error of the averaging model after ten times as many steps."""
+    names = page("01", "torch.manual_seed(0)\nrows = []")
+    torch.manual_seed(0)
+    model = names["MeanLookup"]()
+    steps = 4000
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+    schedule = OneCycleLR(optimizer, 3e-3, total_steps=steps)
+    for _ in range(steps):
+        *inputs, answer = names["lookups"](128)
+        loss = (model(*inputs) - answer).abs().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+    with torch.no_grad():
+        *inputs, answer = names["lookups"](2000)
+        return (model(*inputs) - answer).abs().mean().item()
+
+
+def readouts() -> dict[str, list[float]]:
+    """Section 1.10: test errors of the bag with a mean and with a sum as its readout."""
+    names = page("01", "torch.manual_seed(0)\n_, counting_mae")
+    errors = {}
+    for readout, build in {"mean": names["Bag"], "sum": names["CountingBag"]}.items():
+        errors[readout] = []
+        for seed in SEEDS:
+            torch.manual_seed(seed)
+            errors[readout].append(names["train_model"](build(), lr=5e-3)[1])
+    return errors
+
+
+def three_bonds() -> dict[str, list[float]]:
+    """Section 3.10: accuracies of two and three masked layers if the answer is three bonds away."""
+    one_hop_more = {
+        "two = (A @ A > 0) & (A == 0)": ("two = (A @ A @ A > 0) & (A @ A == 0) & (A == 0)"),
+    }
+    names = page("03", "models, accuracy = train_all(two_bonds_away", one_hop_more)
+    data, label, size = (names[name] for name in ("data", "two_bonds_away", "size"))
+    test = names["DenseLoader"]([label(g) for g in data.test], 500, device=names["where"])
+    graphs = [label(graph) for graph in data.train[: size["graphs"]]]
+    deeper = page(
+        "03",
+        "models, accuracy = train_all(two_bonds_away",
+        one_hop_more | {"d=32, layers=2": "d=32, layers=3"},
+    )
+    accuracies = {}
+    for layers, code in {"2 layers": names, "3 layers": deeper}.items():
+        models = [code["train"](4, seed, graphs, size["epochs"]) for seed in SEEDS]
+        evaluated = [names["evaluate"](model, names["task"], test) for model in models]
+        accuracies[layers] = [scores["accuracy"] for scores in evaluated]
+    return accuracies
+
+
+def walk_steps() -> dict[str, list[float]]:
+    """Section 4.8: accuracies of GIN with walks of five, six and ten steps, in percent."""
+    accuracies = {}
+    for steps in (5, 6, 10):
+        of_so_many = {
+            "AddRandomWalks(10, pairs=False))": f"AddRandomWalks({steps}, pairs=False))",
+            "WalkEncoding(10, d)": f"WalkEncoding({steps}, d)",
+        }
+        names = page("04", "variants = [", of_so_many)
+        models = [names["train"]("GIN-walks", seed) for seed in SEEDS]
+        evaluated = [names["evaluate"](model, names["task"], names["test"]) for model in models]
+        accuracies[f"{steps} steps"] = [100 * scores["accuracy"] for scores in evaluated]
+    return accuracies
+
+
+def longer_signnet() -> list[float]:
+    """Section 6.6: accuracies of the model with SignNet after more molecules and epochs."""
+    more = {'cpu={"graphs": 1000, "epochs": 4}': 'cpu={"graphs": 4000, "epochs": 12}'}
+    names = page("06", "runs = {name: [train(name", more)
+    return [names["train"]("SignNet", seed)[1] for seed in SEEDS]
+
+
+def two_nearest() -> float:
+    """Section 7.9: the F1 of the rule of the two nearest neighbours on the longer test tours."""
+    names = page("07", "model, score = train(")
+    return names["two_nearest"](load_dataset("tsp").test)
+
+
+def ten_seeds() -> dict[str, list[float]]:
+    """Section 9.4: errors of two heads without colour, and of one head with it."""
+    names = page("09", "found = {\n    (H, form)")
+    return {
+        "2 heads": [names["puzzle_error"](2, False, seed) for seed in range(10)],
+        "1 head, colour": [names["puzzle_error"](1, True, seed) for seed in range(10)],
+    }
+
+
+TRIALS = {
+    trial.__name__: trial
+    for trial in (
+        longer_lookup,
+        readouts,
+        three_bonds,
+        walk_steps,
+        longer_signnet,
+        two_nearest,
+        ten_seeds,
+    )
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("name", choices=TRIALS)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    name: str = arguments.name
+    found = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
+    trial = TRIALS[name]
+    about = {"what": trial.__doc__, "result": trial()}
+    found[name] = about | origin(f"python -m experiments.trials {name}")
+    write_json(arguments.out, {key: found[key] for key in TRIALS if key in found})
+
+
+if __name__ == "__main__":
+    main()

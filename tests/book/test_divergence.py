@@ -1,0 +1,131 @@
+"""The numbers in the text of the page "Why did csa-rings diverge?" are those of the records."""
+
+import json
+from math import ceil, floor
+
+import pytest
+
+from tools.paths import ROOT
+
+RECORDS = ROOT / "experiments" / "records"
+
+
+def record(name: str) -> dict:
+    return json.loads((RECORDS / f"csa-rings-{name}.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return (ROOT / "book/results/divergence.md").read_text(encoding="utf-8")
+
+
+def between(values: list[float], digits: int) -> str:
+    """The narrowest range of numbers with so many decimals that holds all values."""
+    unit = 10**digits
+    low = floor(unit * min(values)) / unit
+    high = ceil(unit * max(values)) / unit
+    return f"between {low:.{digits}f} and {high:.{digits}f}"
+
+
+def rounded(values: list[float]) -> str:
+    return f"between {min(values):.2f} and {max(values):.2f}"
+
+
+def of(trials: list[dict], **conditions: object) -> list[dict]:
+    """The trials with these settings and, except for the draws, no others."""
+    names = {name.replace("_", " "): value for name, value in conditions.items()}
+    results = {"loss", "largest norm", "draw"}
+    return [trial for trial in trials if {k: trial[k] for k in trial.keys() - results} == names]
+
+
+def losses(trials: list[dict]) -> list[float]:
+    return [trial["loss"] for trial in trials]
+
+
+def test_the_losses_of_the_authors_code_are_in_the_stated_ranges(page):
+    authors = record("authors")
+    continued = authors["curves"]
+    assert {seed: len(curve) for seed, curve in continued.items()} == {"0": 21, "1": 4, "2": 4}
+    assert all(curve[0]["epoch"] == 117 for curve in continued.values())
+    assert "in epochs 117 to 120, nor did the first up to epoch 137" in page
+    found = [epoch["train_loss"] for curve in continued.values() for epoch in curve]
+    assert f"losses of the epochs lie {between(found, 3)}." in page
+    same = authors["same function as ours"]
+    differences = [value for name, value in same.items() if name.startswith("relative")]
+    assert max(differences) == 4e-8
+    assert "at most 4 · 10⁻⁸" in page
+
+
+def test_the_losses_of_the_run_with_bounded_logits_are_in_the_stated_range(page):
+    curve = record("authors")["from scratch, logits bounded by 5"]["curve"]
+    assert f"After {len(curve)} epochs its loss has not jumped." in page
+    assert max(epoch["train_loss"] for epoch in curve[20:]) < 0.5
+    last = [epoch for epoch in curve if epoch["epoch"] >= 111]
+    of_last = between([epoch["train_loss"] for epoch in last], 3)
+    norm = ceil(max(epoch["largest_norm"] for epoch in last))
+    stated = (
+        f"In epochs 111 to {curve[-1]['epoch']} the mean training loss of an epoch lies {of_last}, "
+        f"and the norm of the gradient stays below {norm}."
+    )
+    assert stated in page
+
+
+def test_our_runs_jump_in_the_stated_epochs_and_never_recover(page):
+    ours = record("diverged")
+    jumps = {}
+    for name in ("cpu", "gpu", "seed1"):
+        curve = ours[name]
+        before = {row["epoch"]: row["train_loss"] for row in curve}
+        jumps[name] = next(n for n in before if n - 1 in before and before[n] > 1.5 * before[n - 1])
+    assert jumps == {"cpu": 118, "gpu": 116, "seed1": 137}
+    assert "jumped in epoch 118 on a CPU" in page
+    assert "there it jumped in epoch 116" in page
+    assert "from epoch 30, jumped in epoch 137" in page
+    after = [row["train_loss"] for row in ours["gpu"] if row["epoch"] > jumps["gpu"]]
+    assert f"never fell below {floor(100 * min(after)) / 100:.2f}" in page
+
+
+def test_the_norms_before_the_jump_are_those_of_the_record(page):
+    of_epochs = record("diverged")["cpu_again"]
+    before = [row["gradient_norm"]["100 %"] for row in of_epochs if row["epoch"] < 118]
+    assert f"the norm never exceeds {ceil(max(before))} in epochs 97 to 117" in page
+    norms = {step: norm for step, _, norm in record("divergence")["steps"]}
+    quiet = ceil(max(norm for step, norm in norms.items() if step <= 226))
+    assert f"it stays below {quiet} from step 205 to step 226" in page
+    assert f"At step 227 it is {norms[227]:.0f}, and at step 230 it is {norms[230]:.0f}." in page
+
+
+def test_the_trials_end_where_the_text_says(page):
+    found = record("divergence")
+    trials = found["trials"]
+    (begin,) = {trial["from step"] for trial in trials if "without step" in trial}
+    others = of(trials, from_step=begin)
+    assert f"the four trials end {rounded(losses(others))}, and one of them jumps" in page
+    assert sum(loss > 0.5 for loss in losses(others)) == 1
+    left_out = losses([trial for trial in trials if "without step" in trial])
+    assert f"the loss ends {rounded(left_out)}, and four of the six trials jump" in page
+    assert sum(loss > 0.5 for loss in left_out) == 4
+    assert f"at {left_out[0]:.2f} and {left_out[-1]:.2f}, if the step on the first or" in page
+    slow = losses(of(trials, from_step=begin, factor_of_the_rate=0.1))
+    assert f"all four trials end at {max(slow):.2f} or below" in page
+    half = losses(of(trials, from_step=begin, factor_of_the_rate=0.5))
+    assert f"one of four still ends at {max(half):.2f}" in page
+    largest = found["largest score"].values()
+    assert f"is already {between([*largest], 0)}, far above the bound of 5" in page
+
+
+def test_the_trials_with_bounded_logits_end_lower_than_those_without(page):
+    trials = record("divergence")["trials"]
+    free = of(trials, from_step=220, form="direct")
+    bounded = of(trials, from_step=220, clip=5.0)
+    assert len(free) == len(bounded) == 5
+    assert all(low < high for low, high in zip(losses(bounded), losses(free), strict=True))
+    stated = (
+        f"ends at {losses(bounded)[0]:.2f} instead of {losses(free)[0]:.2f}. With the four other "
+        f"draws it ends {rounded(losses(bounded)[1:])} instead of {rounded(losses(free)[1:])}."
+    )
+    assert stated in page
+    every = [trial["largest norm"] for trial in trials if "clip" in trial]
+    assert f"the norm of the gradient never exceeds {ceil(max(every))}." in page
+    reached = max(trial["largest norm"] for trial in free)
+    assert f"Without the bound it reaches {reached:.0f}." in page
