@@ -413,9 +413,7 @@ def picture(name: str, exact: Tensor, predicted: Tensor, sizes: Tensor) -> None:
     left.scatter(exact, predicted, **look, rasterized=True)
     limits = (ends[0] - 0.5, ends[1] + 0.5)
     left.set(xlabel="exact", ylabel="predicted", xlim=limits, ylim=limits)
-    groups = sizes.argsort(stable=True).chunk(5)
-    atoms = [sizes[group].float().mean().item() for group in groups]
-    errors = [error[group].mean().item() for group in groups]
+    atoms, errors = by_size(error, sizes)
     right.plot(atoms, errors, "o-", color=color)
     right.set(xlabel="atoms", ylabel="mean absolute error", ylim=(0, 1.15 * max(errors)))
     about = {"Date": None, "Description": described(name, error.mean().item())}
@@ -423,6 +421,13 @@ def picture(name: str, exact: Tensor, predicted: Tensor, sizes: Tensor) -> None:
     figure.savefig(path, metadata=about, dpi=200)
     plt.close(figure)
     path.write_text(path.read_text().replace(INK, "currentColor").replace("*{", STYLE, 1))
+
+
+def by_size(error: Tensor, sizes: Tensor) -> tuple[list[float], list[float]]:
+    """The mean number of atoms and the mean error of five groups, the smallest molecules first."""
+    groups = sizes.argsort(stable=True).chunk(5)
+    atoms = [sizes[group].float().mean().item() for group in groups]
+    return atoms, [error[group].mean().item() for group in groups]
 
 
 def both_sets(file: Path) -> dict[str, GraphDataset]:
@@ -446,7 +451,7 @@ def measure(file: Path) -> None:
         with replacing(path) as temporary, open(temporary, "wb") as file:
             np.savez_compressed(file, morgan=bits)
     tested = {data: fingerprints(graph.smiles for graph in sets[data].test) for data in sets}
-    errors: dict[str, dict[str, dict[str, float]]] = {}
+    errors: dict[str, dict[str, dict[str, float | list[float] | None]]] = {}
     for card in available_models():
         predictor = load(card.name)
         errors[card.name] = {}
@@ -455,12 +460,16 @@ def measure(file: Path) -> None:
             y = torch.cat([graph.y for graph in graphs.test])
             error = (predictor.predict(graphs.test) - y).abs()
             like = torch.from_numpy(nearest_similarity(tested[data], own) >= SIMILAR)
+            sizes = torch.tensor([graph.num_nodes for graph in graphs.test])
+            atoms, of_sizes = by_size(error, sizes)
             errors[card.name][data] = {
                 "mae": error.mean().item(),
                 "95 %": error.quantile(0.95).item(),
                 "unlike": int((~like).sum()),
                 "mae unlike": error[~like].mean().item() if (~like).any() else None,
                 "mae like": error[like].mean().item(),
+                "atoms": atoms,
+                "mae by atoms": of_sizes,
                 "repeated": count_repeated(graphs.test, predictor.transforms),
             }
         print(card.name, errors[card.name], flush=True)
