@@ -455,19 +455,26 @@ def measure(file: Path) -> None:
     for card in available_models():
         predictor = load(card.name)
         errors[card.name] = {}
-        own = known[predictor.record.data["name"]]
+        trained_on = predictor.record.data
+        own = known[trained_on["name"]]
+        training = sets[trained_on["name"]].train[: trained_on["sizes"]["train"]]
+        types = torch.cat([graph.x[:, 0] for graph in training]).unique()
         for data, graphs in sets.items():
             y = torch.cat([graph.y for graph in graphs.test])
             error = (predictor.predict(graphs.test) - y).abs()
             like = torch.from_numpy(nearest_similarity(tested[data], own) >= SIMILAR)
             sizes = torch.tensor([graph.num_nodes for graph in graphs.test])
             atoms, of_sizes = by_size(error, sizes)
+            new = torch.tensor([not graph.x[:, 0].isin(types).all() for graph in graphs.test])
             errors[card.name][data] = {
                 "mae": error.mean().item(),
                 "95 %": error.quantile(0.95).item(),
                 "unlike": int((~like).sum()),
                 "mae unlike": error[~like].mean().item() if (~like).any() else None,
                 "mae like": error[like].mean().item(),
+                "with new atom types": int(new.sum()),
+                "mae with new atom types": error[new].mean().item() if new.any() else None,
+                "mae without": error[~new].mean().item(),
                 "atoms": atoms,
                 "mae by atoms": of_sizes,
                 "repeated": count_repeated(graphs.test, predictor.transforms),
