@@ -63,6 +63,8 @@ METRICS = {
     "test_auroc": "test ROC-AUC",
 }
 AUTHORS = ("graphormer-slim", "grpe-small")
+AS_IN_THE_RUN = "as in the run"
+"""Of a trial of the diverging run that leaves out the same pairs in training."""
 AGREEMENT = 12
 """Epochs from this one on are compared, when the first fast fall of the error is over."""
 SMALL = {
@@ -216,7 +218,7 @@ def divergence() -> str:
     """The repeated steps of the diverging run: what was changed, and the loss of the last steps."""
     record = json.loads((ROOT / "experiments/records/csa-rings-divergence.json").read_text())
     last = [loss for _, loss, _ in record["steps"][-LAST:]]
-    losses = {("the run itself", "fast", "the run's", ""): [mean(last)]}
+    losses = {("the run itself", "fast", AS_IN_THE_RUN, ""): [mean(last)]}
     for trial in record["trials"]:
         losses.setdefault(conditions(trial), []).append(trial["loss"])
     columns = ("from step", "implementation", "ablated pairs", "also changed")
@@ -232,7 +234,7 @@ def divergence() -> str:
 def conditions(trial: dict) -> tuple[str, str, str, str]:
     """The step from which a trial repeats the run, the implementation, the draws, and the rest."""
     implementation = "literal" if "form" in trial or "clip" in trial else "fast"
-    pairs = "others" if "draw" in trial else "the run's"
+    pairs = "drawn again" if "draw" in trial else AS_IN_THE_RUN
     also = ""
     if "without step" in trial:
         also = "one of steps 220 to 225 left out"

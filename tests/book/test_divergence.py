@@ -80,7 +80,7 @@ def test_our_runs_jump_in_the_stated_epochs_and_never_recover(page):
     assert jumps == {"cpu": 118, "gpu": 116, "seed1": 137}
     assert "jumped in epoch 118 on a CPU" in page
     assert "there it jumped in epoch 116" in page
-    assert "from epoch 30, jumped in epoch 137" in page
+    assert "from epoch 30, and its loss jumped in epoch 137" in page
     after = [row["train_loss"] for row in ours["gpu"] if row["epoch"] > jumps["gpu"]]
     assert f"never fell below {floor(100 * min(after)) / 100:.2f}" in page
 
@@ -112,6 +112,19 @@ def test_the_trials_end_where_the_text_says(page):
     assert f"one of four still ends at {max(half):.2f}" in page
     largest = found["largest score"].values()
     assert f"is already {between([*largest], 0)}, far above the bound of 5" in page
+
+
+def test_so_many_trials_with_other_draws_jump_as_the_text_says(page):
+    trials = record("divergence")["trials"]
+    fast = of(trials, from_step=220)
+    literal = of(trials, from_step=220, form="direct")
+    late = losses([trial for trial in fast + literal if "draw" in trial])
+    early = losses(of(trials, from_step=205))
+    assert (len(late), sum(loss > 0.5 for loss in late)) == (8, 1)
+    assert (len(early), sum(loss > 0.5 for loss in early)) == (4, 0)
+    stated = "one of the eight trials from step 220 jumps, and none of the four from step 205"
+    assert stated in page
+    assert min(late) > max(early)
 
 
 def test_the_trials_with_bounded_logits_end_lower_than_those_without(page):
