@@ -127,6 +127,25 @@ def test_so_many_trials_with_other_draws_jump_as_the_text_says(page):
     assert min(late) > max(early)
 
 
+def test_the_results_page_counts_the_same_trials():
+    trials = record("divergence")["trials"]
+    unbounded = [
+        trial
+        for begin in (205, 210, 215, 220)
+        for changed in ({}, {"form": "direct"})
+        for trial in of(trials, from_step=begin, **changed)
+        if "draw" in trial
+    ]
+    jumped = sum(loss > 0.5 for loss in losses(unbounded))
+    assert (len(unbounded), jumped) == (20, 1)
+    bounded = [trial for trial in trials if "clip" in trial]
+    assert max(losses(bounded)) < 0.5
+    results = (ROOT / "book/results/index.md").read_text(encoding="utf-8")
+    assert "With other pairs dropped, the loss jumps in only one of twenty trials." in results
+    epochs = len(record("authors")["from scratch, logits bounded by 5"]["curve"])
+    assert f"from the first epoch on for {epochs} epochs without a jump" in results
+
+
 def test_the_trials_with_bounded_logits_end_lower_than_those_without(page):
     trials = record("divergence")["trials"]
     free = of(trials, from_step=220, form="direct")
