@@ -30,3 +30,30 @@ def test_the_command_line_points_to_the_pages_and_the_books_contents_have_them()
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
     for name in available():
         assert f"book/models/{name.replace('/', '-')}\n" in contents
+
+
+def test_a_card_says_whether_the_ridge_regression_on_colours_beats_the_network():
+    better = "each of them is better than the regression"
+    level = "the network is level with it"
+    expected = {
+        "csa-100k/molecules": better,
+        "signnet-100k/molecules": better,
+        "egt-100k/molecules": level,
+        "grpe-100k/molecules": level,
+        "graphormer-100k/molecules": "the regression is better than each of them",
+    }
+    for card in available_models():
+        sentence = expected.get(card.name, "The network is better.")
+        assert sentence in " ".join(model_cards.page(card).split()), card.name
+
+
+def test_only_the_card_of_a_transformer_names_memory_that_grows_with_the_square():
+    for card in available_models():
+        is_transformer = not card.name.startswith("signnet")
+        text = " ".join(model_cards.page(card).split())
+        assert ("grows with the square of the number of atoms" in text) == is_transformer
+
+
+def test_only_the_card_of_the_recipe_that_diverged_says_so():
+    diverged = [card.name for card in available_models() if "diverged" in model_cards.page(card)]
+    assert diverged == ["csa-rings/zinc"]
