@@ -497,9 +497,10 @@ def other_set(name: str, own: str) -> str:
             "the training molecules, so new types cannot explain the larger error."
         )
     return (
-        f"{text}Of these molecules, {new} contain an atom type that does not occur in the training "
-        f"molecules, and their error is {error['mae with new atom types']:.3f}. That of the others "
-        f"is {error['mae without']:.3f}."
+        f"{text}Of these 1,000 molecules, {new} contain an atom type that does not occur in the "
+        "training molecules, such as `C H1`, a carbon whose hydrogen is written in brackets. Their "
+        f"error is {error['mae with new atom types']:.3f}, and that of the others is "
+        f"{error['mae without']:.3f}. So do not rely on this model for molecules with such types."
     )
 
 
