@@ -26,9 +26,10 @@ from torch_geometric.data import Data
 from torch_geometric.utils import to_dense_adj
 
 from gtcourse import GraphDataset, load_dataset
+from gtcourse.course.explorer import trained_on
 from gtcourse.course.leaderboard import BEST_SIMPLE, line_to_beat
 from gtcourse.course.plots.figures import INK, model_color, use_style
-from gtcourse.course.records import recorded
+from gtcourse.course.records import measurement, recorded
 from gtcourse.encodings import (
     AddDegrees,
     AddLaplacianEigenvectors,
@@ -207,12 +208,14 @@ atoms, and 0 if they share none. (The neighbourhoods are those of Morgan fingerp
   formula. It does not show how well the model would predict measurements.
 - Training molecules have {smallest} to {largest} atoms, hydrogens not counted. We have not
   measured the error on larger molecules.{memory}
-- The model knows the {elements} atom types of ZINC: {types}. Here the signs + and - mark a
+- The model reads the {elements} atom types of ZINC: {types}. Here the signs + and - mark a
   charge, and H1 to H3 give the number of hydrogens that the SMILES string writes in brackets,
   as in `C[NH3+]` or `C[C@H](N)O`. Other hydrogens are not counted, so the carbons of a chain
   are of type `C`. A molecule with any other atom, such as silicon or boron, gets no prediction,
-  and the output states the reason.
-- The model ignores stereochemistry: mirror images get the same prediction.
+  and the output states the reason. {seen}
+- The model ignores stereochemistry: mirror images get the same prediction. But a carbon that is
+  marked as a stereocentre is of type `C H1`, and without the mark it is of type `C`. The same
+  molecule can therefore get another prediction if you leave out the mark.
 - A salt or a mixture is read as one molecule with several pieces. `--largest-fragment` reads
   the largest piece alone. All training molecules have one piece.
 - A prediction comes without an error bar.{bases}{export}
@@ -359,6 +362,7 @@ def page(card: Card) -> str:
         other=other_set(card.name, own),
         trend=trend(card.name),
         similar=SIMILAR,
+        seen=seen_types(own),
         unlike=unlike(card.name, own),
         mae=errors["mae"],
         smallest=smallest,
@@ -501,6 +505,19 @@ def other_set(name: str, own: str) -> str:
         "training molecules, such as `C H1`, a carbon whose hydrogen is written in brackets. Their "
         f"error is {error['mae with new atom types']:.3f}, and that of the others is "
         f"{error['mae without']:.3f}. So do not rely on this model for molecules with such types."
+    )
+
+
+def seen_types(own: str) -> str:
+    """Which of the atom types occur where the model was trained."""
+    if own == "zinc":
+        known = measurement("zinc-statistics")["statistics"]["atom_type_percent"]
+        return f"Only {len(known)} of these types occur among the 12,000 molecules of ZINC-12k."
+    known = trained_on(own, 4000)["types"]
+    missing = [f"`{kind}`" for at, kind in enumerate(ATOM_TYPES) if at not in known]
+    return (
+        f"The training molecules contain only {len(known)} of these types, and the model has "
+        f"learned nothing about the other {len(missing)}: {', '.join(missing)}."
     )
 
 
@@ -670,9 +687,9 @@ def measure(file: Path) -> None:
     for card in available_models():
         predictor = load(card.name)
         errors[card.name] = {}
-        trained_on = predictor.record.data
-        own = known[trained_on["name"]]
-        training = sets[trained_on["name"]].train[: trained_on["sizes"]["train"]]
+        data_of_run = predictor.record.data
+        own = known[data_of_run["name"]]
+        training = sets[data_of_run["name"]].train[: data_of_run["sizes"]["train"]]
         types = torch.cat([graph.x[:, 0] for graph in training]).unique()
         for data, graphs in sets.items():
             y = torch.cat([graph.y for graph in graphs.test])
