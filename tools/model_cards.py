@@ -213,9 +213,9 @@ atoms, and 0 if they share none. (The neighbourhoods are those of Morgan fingerp
   as in `C[NH3+]` or `C[C@H](N)O`. Other hydrogens are not counted, so the carbons of a chain
   are of type `C`. A molecule with any other atom, such as silicon or boron, gets no prediction,
   and the output states the reason. {seen}
-- The model ignores stereochemistry: mirror images get the same prediction. But a carbon that is
-  marked as a stereocentre is of type `C H1`, and without the mark it is of type `C`. The same
-  molecule can therefore get another prediction if you leave out the mark.
+- The model ignores stereochemistry: mirror images get the same prediction. But a carbon with
+  one hydrogen that is marked as a stereocentre is of type `C H1`, and without the mark it is of
+  type `C`. The same molecule can therefore get another prediction if you leave out the mark.
 - A salt or a mixture is read as one molecule with several pieces. `--largest-fragment` reads
   the largest piece alone. All training molecules have one piece.
 - A prediction comes without an error bar.{bases}{export}
@@ -264,7 +264,8 @@ BASES = {
   If a singular value is repeated, as in {repeated} of the 1,000 test molecules, the choice of its
   vectors is arbitrary as well. The package chooses by a fixed rule, so a molecule gets the same
   prediction however its SMILES string is written. Other code may choose differently. In the
-  [explainer](../explainer.md) you can flip the signs and watch the prediction change.""",
+  [explainer](../explainer.md) you can flip the signs in a small EGT and watch its prediction
+  change.""",
     "signnet": """
 - The model reads eigenvectors. It ignores their signs, but if an eigenvalue is repeated, the
   prediction depends on the choice of its eigenvectors. This is so for {repeated} of the 1,000 test
