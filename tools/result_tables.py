@@ -63,6 +63,8 @@ METRICS = {
     "test_auroc": "test ROC-AUC",
 }
 AUTHORS = ("graphormer-slim", "grpe-small")
+AS_IN_THE_RUN = "as in the run"
+"""Of a trial of the diverging run that leaves out the same pairs in training."""
 AGREEMENT = 12
 """Epochs from this one on are compared, when the first fast fall of the error is over."""
 SMALL = {
@@ -73,6 +75,8 @@ SMALL = {
 MODELS = {
     "GIN": ("gin-100k/zinc", "gin-100k", None),
     "GatedGCN": ("gatedgcn-100k/zinc", "gatedgcn-100k", None),
+    "GatedGCN, larger": ("gatedgcn/zinc", None, None),
+    "GatedGCN with eigenvectors, larger": ("gatedgcn-pe/zinc", None, None),
     "SignNet on GatedGCN": ("signnet/zinc", "signnet-100k", None),
     "Graphormer": ("graphormer-slim/zinc", "graphormer-100k", "graphormer-slim/zinc-on-molhiv"),
     "EGT": ("egt-100k-spe-do/zinc", "egt-100k", None),
@@ -80,7 +84,7 @@ MODELS = {
     "CSA": ("csa/zinc", "csa_without_rings-100k", "csa/zinc-on-molhiv"),
     "CSA with rings": ("csa-rings/zinc", "csa-100k", None),
 }
-"""Our run on ZINC, on the embedded molecules, and on ogbg-molhiv."""
+"""Our run on ZINC, on the embedded molecules, and on ogbg-molhiv; None where there is none."""
 
 
 def results_tables() -> dict[str, str]:
@@ -216,7 +220,7 @@ def divergence() -> str:
     """The repeated steps of the diverging run: what was changed, and the loss of the last steps."""
     record = json.loads((ROOT / "experiments/records/csa-rings-divergence.json").read_text())
     last = [loss for _, loss, _ in record["steps"][-LAST:]]
-    losses = {("the run itself", "fast", "the run's", ""): [mean(last)]}
+    losses = {("the run itself", "fast", AS_IN_THE_RUN, ""): [mean(last)]}
     for trial in record["trials"]:
         losses.setdefault(conditions(trial), []).append(trial["loss"])
     columns = ("from step", "implementation", "ablated pairs", "also changed")
@@ -232,7 +236,7 @@ def divergence() -> str:
 def conditions(trial: dict) -> tuple[str, str, str, str]:
     """The step from which a trial repeats the run, the implementation, the draws, and the rest."""
     implementation = "literal" if "form" in trial or "clip" in trial else "fast"
-    pairs = "others" if "draw" in trial else "the run's"
+    pairs = "drawn again" if "draw" in trial else AS_IN_THE_RUN
     also = ""
     if "without step" in trial:
         also = "one of steps 220 to 225 left out"
@@ -542,6 +546,7 @@ def evidence() -> dict[str, str]:
     rows = [
         {
             "": name,
+            "parameters (ZINC)": "",
             "ZINC, MAE": f"{zinc[name]:.3f}",
             "embedded, MAE": f"{embedded[name]:.3f}",
             "HIV, ROC-AUC": f"{hiv[name]:.3f}",
@@ -552,6 +557,7 @@ def evidence() -> dict[str, str]:
     forest = measurement("random-forest")["test_auroc"]
     of_forest = {
         "": "random forest on Morgan counts",
+        "parameters (ZINC)": "",
         "ZINC, MAE": "",
         "embedded, MAE": "",
         "HIV, ROC-AUC": alone(spread(forest)),
@@ -561,12 +567,14 @@ def evidence() -> dict[str, str]:
         of_recipe = [r for r in ran if r.recipe.name == on_zinc]
         result = max(of_recipe, key=lambda r: 1.0 if complete(r) else share(r))
         trained = "complete" if complete(result) else f"{100 * share(result):.2g} %"
-        small = [record.result["test_mae"] for record in recorded(f"{on_embedded}/molecules")]
+        small = recorded(f"{on_embedded}/molecules") if on_embedded else []
+        errors = [record.result["test_mae"] for record in small]
         score = recorded(on_hiv)[0].result["test_auroc"] if on_hiv else None
         of_model = {
             "": name,
-            "ZINC, MAE": f"{mean(result.values):.3f} ({trained})",
-            "embedded, MAE": alone(spread(small)),
+            "parameters (ZINC)": f"{result.records[0].parameters:,}",
+            "ZINC, MAE": f"{alone(spread(result.values))} ({trained})",
+            "embedded, MAE": alone(spread(errors)) if errors else "",
             "HIV, ROC-AUC": f"{score:.3f}" if score else "",
         }
         rows.append(of_model)

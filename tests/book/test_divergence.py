@@ -80,7 +80,7 @@ def test_our_runs_jump_in_the_stated_epochs_and_never_recover(page):
     assert jumps == {"cpu": 118, "gpu": 116, "seed1": 137}
     assert "jumped in epoch 118 on a CPU" in page
     assert "there it jumped in epoch 116" in page
-    assert "from epoch 30, jumped in epoch 137" in page
+    assert "from epoch 30, and its loss jumped in epoch 137" in page
     after = [row["train_loss"] for row in ours["gpu"] if row["epoch"] > jumps["gpu"]]
     assert f"never fell below {floor(100 * min(after)) / 100:.2f}" in page
 
@@ -112,6 +112,38 @@ def test_the_trials_end_where_the_text_says(page):
     assert f"one of four still ends at {max(half):.2f}" in page
     largest = found["largest score"].values()
     assert f"is already {between([*largest], 0)}, far above the bound of 5" in page
+
+
+def test_so_many_trials_with_other_draws_jump_as_the_text_says(page):
+    trials = record("divergence")["trials"]
+    fast = of(trials, from_step=220)
+    literal = of(trials, from_step=220, form="direct")
+    late = losses([trial for trial in fast + literal if "draw" in trial])
+    early = losses(of(trials, from_step=205))
+    assert (len(late), sum(loss > 0.5 for loss in late)) == (8, 1)
+    assert (len(early), sum(loss > 0.5 for loss in early)) == (4, 0)
+    stated = "one of the eight trials from step 220 jumps, and none of the four from step 205"
+    assert stated in page
+    assert min(late) > max(early)
+
+
+def test_the_results_page_counts_the_same_trials():
+    trials = record("divergence")["trials"]
+    unbounded = [
+        trial
+        for begin in (205, 210, 215, 220)
+        for changed in ({}, {"form": "direct"})
+        for trial in of(trials, from_step=begin, **changed)
+        if "draw" in trial
+    ]
+    jumped = sum(loss > 0.5 for loss in losses(unbounded))
+    assert (len(unbounded), jumped) == (20, 1)
+    bounded = [trial for trial in trials if "clip" in trial]
+    assert max(losses(bounded)) < 0.5
+    results = (ROOT / "book/results/index.md").read_text(encoding="utf-8")
+    assert "With other pairs dropped, the loss jumps in only one of twenty trials." in results
+    epochs = len(record("authors")["from scratch, logits bounded by 5"]["curve"])
+    assert f"from the first epoch on for {epochs} epochs without a jump" in results
 
 
 def test_the_trials_with_bounded_logits_end_lower_than_those_without(page):

@@ -156,7 +156,7 @@ def test_every_chapter_has_its_row_and_its_hour():
 @pytest.mark.parametrize("number", HOURS)
 def test_an_hour_has_sixty_minutes_and_says_what_has_to_be_known_before(number):
     assert sum(int(minutes) for minutes, _ in HOURS[number]) == 60
-    assert re.search(rf"^### {number} .+\n\nBefore it: .+\.$", TEACH, re.M)
+    assert re.search(rf"^### {number} .+\n\nPrerequisites: .+\.$", TEACH, re.M)
 
 
 @pytest.mark.parametrize("number", HOURS)

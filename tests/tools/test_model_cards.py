@@ -1,7 +1,8 @@
 """A page of the book for each trained model, up to date, to which the command line points."""
 
+from gtcourse.graphs.molecules import ATOM_TYPES, zinc_data
 from gtcourse.names import MODEL_CARDS
-from gtcourse.predict import available, available_models
+from gtcourse.predict import available, available_models, load
 from tests.process import gtcourse as call
 from tools import model_cards
 from tools.pages import stale
@@ -30,3 +31,44 @@ def test_the_command_line_points_to_the_pages_and_the_books_contents_have_them()
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
     for name in available():
         assert f"book/models/{name.replace('/', '-')}\n" in contents
+
+
+def test_a_card_says_whether_the_ridge_regression_on_colours_beats_the_network():
+    better = "each of them is better than the regression"
+    level = "the network is level with it"
+    expected = {
+        "csa-100k/molecules": better,
+        "signnet-100k/molecules": better,
+        "egt-100k/molecules": level,
+        "grpe-100k/molecules": level,
+        "graphormer-100k/molecules": "the regression is better than each of them",
+    }
+    for card in available_models():
+        sentence = expected.get(card.name, "The network is better.")
+        assert sentence in " ".join(model_cards.page(card).split()), card.name
+
+
+def test_only_the_card_of_a_transformer_names_memory_that_grows_with_the_square():
+    for card in available_models():
+        is_transformer = not card.name.startswith("signnet")
+        text = " ".join(model_cards.page(card).split())
+        assert ("grows with the square of the number of atoms" in text) == is_transformer
+
+
+def test_only_the_card_of_the_recipe_that_diverged_says_so():
+    diverged = [card.name for card in available_models() if "diverged" in model_cards.page(card)]
+    assert diverged == ["csa-rings/zinc"]
+
+
+def test_a_stereocentre_that_is_marked_is_of_another_type_and_mirror_images_are_not():
+    """What the cards say of stereochemistry."""
+    left, right, unmarked = "C[C@H](N)O", "C[C@@H](N)O", "CC(N)O"
+    types = {
+        text: [ATOM_TYPES[i] for i in zinc_data(text).x[:, 0].tolist()]
+        for text in (left, right, unmarked)
+    }
+    assert types[left] == types[right] == ["C", "C H1", "N", "O"]
+    assert types[unmarked] == ["C", "C", "N", "O"]
+    values = load("csa-rings/zinc").predict([left, right, unmarked]).tolist()
+    assert values[0] == values[1]
+    assert abs(values[0] - values[2]) > 0.01
