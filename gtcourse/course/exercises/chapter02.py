@@ -100,6 +100,7 @@ STORY = _Storyteller(1, 5, 3, 5, 4, 2)
 OTHER = _Storyteller(4, 0, 6, 1, 3)  # with other numbers for begin and end
 ENDLESS = _Storyteller(1, 5, 3, 5, 4)
 AT_ONCE = _Storyteller(1, 2)
+AGAIN = _Storyteller(1, 5, 1, 3, 2, 6, 2, 4)  # with `begin` in the middle, and more after `end`
 
 
 def _of_story(got, right, predict, begin, end, limit):
@@ -114,6 +115,7 @@ def _of_story(got, right, predict, begin, end, limit):
     (AT_ONCE, 1, 2, 5),
     (ENDLESS, 1, 2, 6),
     (STORY, 1, 2, 4),
+    (AGAIN, 1, 2, 9),
     (OTHER, 4, 3, 9),
     view=integers,
     explain=_of_story,

@@ -123,7 +123,11 @@ LINE = (torch.arange(6)[:, None] - torch.arange(6)).abs()  # distances on a path
 LARGE = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 0, 1, 1, 0, 1]], dtype=torch.bool)
 
 
-@compare((LINE, LARGE), (ONE_WAY, MEMBERS), (ONE_WAY[:4, :4].mT, EMPTY_TOO))
+FAR_APART = (torch.arange(130)[:, None] - torch.arange(130)).abs()
+ENDS = torch.stack([torch.arange(130) == 0, torch.arange(130) > 127])
+
+
+@compare((LINE, LARGE), (ONE_WAY, MEMBERS), (FAR_APART, ENDS), (ONE_WAY[:4, :4].mT, EMPTY_TOO))
 @mistake("-1 was taken for the smallest distance; ignore members that cannot be reached.", least=-1)
 @mistake("this is the farthest reachable member; take the nearest.", nearest=max)
 @mistake("an unreachable set gets 0; it must get -1.", never=0)

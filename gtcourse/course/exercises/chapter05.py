@@ -1,28 +1,35 @@
 """Checks of chapter 05. Shapes: B graphs, N nodes, k eigenvectors, C channels."""
 
-from itertools import product
+from itertools import combinations, product
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
-from gtcourse.course.exercises.checker import Mistake, checker, compare, mistake, random, require
+from gtcourse.course.exercises.checker import (
+    Mistake,
+    checker,
+    compare,
+    mistake,
+    random,
+    require,
+    tensors,
+)
 
 
 @checker
 def check_random_signs(random_signs):
     """Each eigenvector of each graph has its own sign, shared by all nodes."""
     for B, N, k in ((200, 4, 3), (300, 1, 5)):
-        vectors = torch.arange(1.0, N + 1)[None, :, None].repeat(B, 1, k)
+        vectors = (torch.arange(1.0, N + 1) / 7)[None, :, None].repeat(B, 1, k)
         given = vectors.clone()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            drawn = random_signs(given)
+            [drawn] = tensors(random_signs(given), vectors.shape)
             require(torch.equal(given, vectors), "`vectors` has been changed in place.")
-            again = random_signs(given)
-        shape = list(getattr(drawn, "shape", []))
-        require(shape == [B, N, k], f"expected a tensor [B, N, k] = {[B, N, k]}, got {shape}.")
+            [again] = tensors(random_signs(given), vectors.shape)
         signs = drawn / vectors
-        require(torch.allclose(signs.abs(), signs.new_ones(())), "multiply by 1 or -1 only.")
+        require(torch.allclose(signs.abs(), torch.ones_like(signs)), "multiply by 1 or -1 only.")
         first = signs[:, :1].round()  # [B, 1, k]
         require(
             (signs.round() == first).all(),
@@ -35,9 +42,14 @@ def check_random_signs(random_signs):
         share = (first > 0).float().mean()
         both = f"{share:.0%} of the signs are positive; expected about half of them."
         require(abs(share - 0.5) < 0.1, both)
+        for m, n in combinations(range(k), 2):
+            equal = (first[..., m] == first[..., n]).float().mean()
+            alike = f"eigenvectors {m} and {n} have the same sign in {equal:.0%} of the graphs"
+            require(abs(equal - 0.5) < 0.2, f"{alike}; draw each sign on its own.")
 
 
 def _phi(u):  # [..., n] to [..., 2n]
+    require(isinstance(u, torch.Tensor), f"phi or rho got {u!r}: was every column left out?")
     return torch.cat([u + 0.25, 0.1 - 2 * u], dim=-1).relu() ** 2
 
 
@@ -78,12 +90,14 @@ def _one_at_a_time(phi, U):
     "absolute values do not show which entries differ in sign; change the signs of whole columns.",
     lambda phi, U: phi(U.abs()),
 )
+@mistake("the first sign is always 1; each eigenvector has two signs.", fixed=1)
+@mistake("0 is not a sign; multiply each eigenvector by 1 or -1.", signs=(1, 0))
 @mistake("this is phi(U) alone; add its values for the other signs.", lambda phi, U: phi(U))
 @mistake("this is the mean over the choices of signs; take the sum.", mean=True)
-def check_sum_over_signs(phi, U, mean=False):
+def check_sum_over_signs(phi, U, mean=False, signs=(1, -1), fixed=0):
     """The sum contains each of the 2^k choices of signs once, so no sign changes it."""
-    choices = product((1, -1), repeat=U.shape[1])
-    values = torch.stack([phi(U * torch.tensor(signs)) for signs in choices])
+    choices = product(*[(1,)] * fixed, *[signs] * (U.shape[1] - fixed))
+    values = torch.stack([phi(U * torch.tensor(choice)) for choice in choices])
     return values.mean(dim=0) if mean else values.sum(dim=0)
 
 
@@ -97,11 +111,12 @@ def _largest(values):
 
 @compare(
     (_phi, _phi, F.pad(*random((4, 2)), (0, 1))),
-    (_phi, _phi, torch.tensor([[0.0, 0.6, 0], [0.8, 0, 0], [0, -0.8, 0], [-0.6, 0, 0]])),
+    (_phi, _phi, torch.tensor([[0.5, 0.5, -0.5, -0.5], [0.0, 0.8, 0, -0.6], [0] * 4]).T),
     (_phi, _phi, F.pad(*random((6, 3)), (0, 2))),
-    # Each adds up to zero, as all eigenvectors of a connected graph but the constant one do.
-    (_phi, _phi, torch.tensor([[0.5, 0, -0.5, 0], [0.5, 0.5, -0.5, -0.5], [0, 0, 0, 0]]).T),
-    (_phi, _phi, torch.tensor([[0.0, 0, 0], [0.6, 0, 0.8], [0, 0, 0]]).T),  # padding in between
+    # Each but the constant one adds up to zero, as the eigenvectors of a connected graph do.
+    (_phi, _phi, torch.tensor([[-0.5] * 4, [0.7, 0, -0.7, 0], [0.5, 0.5, -0.5, -0.5], [0] * 4]).T),
+    (_phi, _phi, torch.tensor([[0.6] * 3, [0, 0, 0], [0.6, 0, 0.8], [0, 0, 0]]).T),  # in between
+    (_phi, _phi, F.pad(random((9, 2))[0] / 50, (1, 1))),  # small entries, and padding at both ends
 )
 @mistake("a column of zeros adds 2 phi(0); leave padding out.", real=lambda u: True)
 @mistake("phi(-u) is missing.", signs=(1,))
@@ -112,6 +127,14 @@ def _largest(values):
 @mistake(
     "a column is padding if all its entries are zero; your code looks only at its first entry.",
     real=lambda u: bool(u[0]),
+)
+@mistake(
+    "a column with a single zero is left out; a column is padding if all its entries are zero.",
+    real=torch.all,
+)
+@mistake(
+    "the code stops at the first column of zeros; padding need not come last.",
+    given=lambda phi, rho, U: (phi, rho, U[:, U.any(dim=0).cumprod(0) > 0]),
 )
 @mistake(
     "padding need not come last: look for the columns of zeros.",
@@ -151,15 +174,22 @@ RING = 2 * torch.eye(6) - torch.eye(6).roll(1, 0) - torch.eye(6).roll(-1, 0)
 LONG = torch.diag(torch.tensor([1.0, *[2] * 28, 1]))  # a path, whose eigenvalues are 0.01 apart
 LONG -= torch.eye(30).roll(1, 0).tril() + torch.eye(30).roll(-1, 0).triu()
 COMPLETE = 5 * torch.eye(5) - torch.ones(5, 5)
+EDGE = torch.tensor([[1.0, -1], [-1, 1]])
+# Eigenvalues 0 (four times), 1.0002, 1.0004, 10 and 10.0005: no tolerance but 1e-4 will do.
+CLOSE = torch.block_diag(0.5001 * EDGE, 0.5002 * EDGE, 5 * EDGE, 5.00025 * EDGE)
+# Two eigenvalues that repeat, and whose computed copies are rounded up and down.
+HALFWAY = torch.block_diag(
+    2.00005 * (torch.eye(5) - torch.ones(5, 5) / 5),
+    3.000005 * (torch.eye(6) - torch.ones(6, 6) / 6),
+)
 
 
 def _stacked(projectors, L):
     """The projectors, of which there have to be as many as distinct eigenvalues."""
     answer = projectors(L)
-    got = [*answer] if isinstance(answer, tuple | list | torch.Tensor) else []
-    shapes = {tuple(getattr(P, "shape", ())) for P in got}
-    matrices = shapes == {tuple(L.shape)}
-    require(matrices, f"expected matrices of shape {list(L.shape)}, got {[*map(list, shapes)]}.")
+    several = isinstance(answer, tuple | list | np.ndarray | torch.Tensor) and len(answer)
+    require(several, f"expected matrices of shape {list(L.shape)}, got {answer!r:.60}.")
+    got = [tensors(P, L.shape)[0] for P in answer]
     values = torch.linalg.eigvalsh(L.double())
     count = 1 + int((values.diff() > 1e-4).sum())
     number = f"{len(got)} {'matrix' if len(got) == 1 else 'matrices'}"
@@ -177,12 +207,12 @@ def _stacked(projectors, L):
 
 
 def _listed(values):
-    shown = [f"{abs(value):.2f}" for value in values.tolist()]
+    shown = [f"{round(abs(value), 5):g}" for value in values.tolist()]
     return ", ".join(shown if len(shown) < 9 else [*shown[:3], "…", shown[-1]])
 
 
 # An eigenvector of a repeated eigenvalue has no gradient.
-@compare([STAR], [COMPLETE], [LONG], [RING], [torch.zeros(1, 1)], run=_stacked)
+@compare([STAR], [COMPLETE], [LONG], [RING], [CLOSE], [HALFWAY], [torch.zeros(1, 1)], run=_stacked)
 @mistake(
     "the projectors are in descending order of their eigenvalues; the smallest comes first.",
     then=lambda P: P.flip(0),

@@ -26,8 +26,12 @@ FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is bey
 )
 
 
-# The second has D = 3, the third no distance beyond D, and the last only D = 0.
+LONG = (torch.arange(12)[:, None] - torch.arange(12)).abs()  # a path of twelve nodes
+
+
+# The first has D = 8, the third D = 3, the fourth no distance beyond D, and the last only D = 0.
 @compare(
+    (*random((10, 2)), LONG),
     (*random((4, 2)), FAR),
     (*random((5, 3)), FAR[:4, 1:].repeat(1, 2)[:, :4]),
     (*random((7, 2)), FAR),
@@ -35,8 +39,20 @@ FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is bey
 )
 @mistake("distance n was looked up in row n; use row n + 1.", rows=lambda d, last: d.clamp(min=0))
 @mistake(
-    "index -1 is the last row; pairs without a path belong in row 0.",
+    "index -1 reads the last row; pairs without a path read row 0.",
     rows=lambda d, last: torch.where(d < 0, last, d + 1),
+)
+@mistake(
+    "distance n was looked up in row n, and pairs without a path in the last row; use row n + 1.",
+    rows=lambda d, last: torch.where(d < 0, last, d.clamp(max=last - 1)),
+)
+@mistake(
+    "the bias of pairs without a path is 0; it is in row 0 of `scalars`.",
+    lambda scalars, d: torch.where(d < 0, 0.0, check_spatial_bias.reference(scalars, d)),
+)
+@mistake(
+    "pairs without a path are masked; their bias is in row 0 of `scalars`.",
+    lambda scalars, d: torch.where(d < 0, -math.inf, check_spatial_bias.reference(scalars, d)),
 )
 @mistake(
     "pairs without a path have a row of their own, row 0.",
@@ -46,8 +62,14 @@ FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is bey
     "distances beyond D read row 0, which is for pairs without a path; they share the last row.",
     rows=lambda d, last: torch.where(d + 1 > last, 0, d + 1),
 )
-@mistake("a pair without a path is not at distance 1.", rows=lambda d, last: d.abs() + 1)
-@mistake("distances beyond D share the last row.", rows=lambda d, last: (d + 1) % (last + 1))
+@mistake(
+    "a pair without a path is treated as one at distance 1; it reads row 0.",
+    rows=lambda d, last: d.abs() + 1,
+)
+@mistake(
+    "distances beyond D wrap around; they share the last row.",
+    rows=lambda d, last: (d + 1) % (last + 1),
+)
 @mistake(
     "distances beyond D read the row of distance D - 1; the last row has the index D + 1.",
     rows=lambda d, last: (d + 1).clamp(max=last - 1),
@@ -61,7 +83,7 @@ FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is bey
     then=lambda bias: bias.permute(1, 2, 0).reshape(bias.shape),
 )
 def check_spatial_bias(scalars, distance, rows=lambda d, last: d + 1):
-    """Unreachable pairs have their own scalar, and all far ones share one."""
+    """Unreachable pairs have their own scalar, and all pairs beyond D share one."""
     last = len(scalars) - 1
     return scalars[rows(distance, last).clamp(max=last)].permute(2, 0, 1)
 
@@ -70,8 +92,14 @@ PATH = (random((6, 6, 3))[0] > 0).long()  # types of L = 3 edges
 DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
 
 
-@compare((*random((3, 2)), PATH, DISTANCE), (*random((2, 4)), PATH[1:, 1:, :2], DISTANCE[1:, 1:]))
-@mistake("a mean over no edges is 0/0; it has to be 0 here.", edges=lambda d, L: d.clamp(max=L))
+@compare(
+    (random((3, 2))[0].flip(0), PATH, DISTANCE),
+    (*random((2, 4)), PATH[1:, 1:, :2], DISTANCE[1:, 1:]),
+)
+@mistake(
+    "the mean over no edges is 0/0, which is NaN; return 0 there.",
+    edges=lambda d, L: d.clamp(max=L),
+)
 @mistake(
     "the sum is divided by L; divide it by the number of edges that are read.", edges=lambda d, L: L
 )
@@ -95,11 +123,19 @@ DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
     edges=lambda d, L: L,
 )
 @mistake(
-    "0 is also a type of edge: compare the place with the distance to find padding.",
+    "edges of type 0 are taken for padding; compare the place with the distance instead.",
     lambda table, path, distance: (
         (table[torch.arange(len(table)), path] * (path > 0)).sum(-1)
         / (path > 0).sum(-1).clamp(min=1)
     ),
+)
+@mistake(
+    "paths longer than L are left out; take the mean over their first L edges.",
+    given=lambda table, path, d: (table, path, d.where(d <= len(table), 0)),
+)
+@mistake(
+    "where there is no path, c is 0; your code reads the padding there.",
+    given=lambda table, path, d: (table, path, d.where(d >= 0, len(table))),
 )
 @mistake(
     "only the first edge is read; take the mean along the path.",
@@ -108,14 +144,14 @@ DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
 def check_edge_bias(
     table, path, distance, longer=0, edges=lambda distance, L: distance.clamp(1, L)
 ):
-    """The mean is over the edges that are read, and it is 0 without a path."""
+    """The mean is taken over the edges that are read, and it is 0 without a path."""
     on_path = torch.arange(len(table)) < distance[..., None] + longer
     terms = table[torch.arange(len(table)), path] * on_path
     return terms.sum(dim=-1) / edges(distance, len(table))
 
 
 def head(h, distance, W_Q, W_K, W_V, scalars):
-    """One head of Graphormer with the bias of Eq. 6: the right one of exercise 2."""
+    """A head of Graphormer with the bias of Eq. 6: the right head of exercise 2."""
     return _logits(h, distance, W_Q, W_K, scalars).softmax(dim=1) @ (h @ W_V)
 
 
@@ -169,6 +205,14 @@ def _keys_as_values(h, distance, W_Q, W_K, W_V, scalars):
     return head(h, distance, W_Q, W_K, W_K, scalars)
 
 
+def _features_as_values(h, distance, W_Q, W_K, W_V, scalars):
+    return _logits(h, distance, W_Q, W_K, scalars).softmax(dim=1) @ h
+
+
+def _queries_as_keys(h, distance, W_Q, W_K, W_V, scalars):
+    return head(h, distance, W_K, W_Q, W_V, scalars)
+
+
 BROKEN_HEADS = {
     "takes the softmax over the queries": _over_queries,
     "does not divide the products by √d": _unscaled,
@@ -178,6 +222,8 @@ BROKEN_HEADS = {
     "treats a distance beyond D like a missing path": _far_is_no_path,
     "adds no bias to a node's pair with itself": _without_its_own,
     "uses the keys as values": _keys_as_values,
+    "uses the features as values, without W_V": _features_as_values,
+    "swaps W_Q and W_K": _queries_as_keys,
 }
 
 
@@ -195,12 +241,12 @@ def _accepts(is_right, head):
 
 @checker
 def check_is_right(is_right):
-    """Your test accepts the right head and rejects all eight wrong ones."""
+    """Your test accepts the right head and rejects all ten wrong ones."""
     require(_accepts(is_right, head), "your test rejects the right head.")
     passed = [fault for fault, broken in BROKEN_HEADS.items() if _accepts(is_right, broken)]
     if passed:
-        several = f"{len(passed)} of the 8 wrong heads pass your test, among them one"
-        count = several if len(passed) > 1 else "one of the 8 wrong heads passes your test, one"
+        several = f"{len(passed)} of the 10 wrong heads pass your test, among them one"
+        count = several if len(passed) > 1 else "one of the 10 wrong heads passes your test, one"
         raise Mistake(f"{count} that {passed[0]}.")
 
 
@@ -208,7 +254,7 @@ TWICE = math.log(2)
 
 
 def _one_head(mean_head, d):
-    """The attention of five nodes and, smaller by ten, what they gather."""
+    """The attention of five nodes, and a tenth of their outputs."""
     scalars, *weights = (x.float() for x in tensors(mean_head(d), (4,), *[(d, d)] * 3))
     q, k, v = (3 * random((5, d))[0] @ W for W in weights)
     a = (q @ k.T / d**0.5 + scalars[(FAR + 1).clamp(max=3)]).softmax(dim=1)
@@ -234,7 +280,7 @@ def _one_head(mean_head, d):
     near=TWICE,
 )
 @mistake(
-    "the scalars are those of no path, distance 0, distance 1, and 2 or more, in this order.",
+    "the scalars are in the wrong order; expected no path, distance 0, distance 1, 2 or more.",
     then=lambda answer: (answer[0].roll(-1), *answer[1:]),
 )
 @mistake("use the natural logarithm of 2: the softmax takes powers of e.", itself=math.log10(2))
@@ -249,9 +295,14 @@ def _one_head(mean_head, d):
     "a node that is alone attends to nothing, and its softmax is 0/0: it should attend to itself.",
     itself=-math.inf,
 )
-@mistake("a node's features change its weights: W_Q or W_K has to be zero.", features=1.0)
+@mistake("the features change the weights: W_Q or W_K has to be zero.", features=1.0)
 @mistake("a node does not attend to itself; it should count twice.", itself=-99)
-@mistake("a node counts as much as a neighbour; it should count twice.", itself=0)
+@mistake("a node counts only as much as a neighbour; it should count twice.", itself=0)
+@mistake(
+    "the node's own scalar is larger by 1, so it counts e times as much as a neighbour; for twice "
+    "as much it should be larger by log 2.",
+    itself=1.0,
+)
 def check_mean_head(
     d, no_path=-math.inf, itself=TWICE, near=0.0, far=-math.inf, features=0.0, value=1.0, ones=0.0
 ):
@@ -262,7 +313,7 @@ def check_mean_head(
 
 
 def _stars(stars):
-    """Each word is a star, the middle's colour before its leaves': all colours, and the matrix."""
+    """Colours and adjacency matrix of stars, one a word: the middle's colour, then the leaves'."""
     colours = []
     edges = []
     for star in stars.split():
@@ -287,16 +338,17 @@ def _two_stars(one, other):
 
 
 def _explained(got, right, colours, A):
-    """Two nodes that got one colour and should not have, or the other way round."""
+    """Names two nodes that got equal colours and should not have, or the reverse."""
     near = [sorted(colours[j] for j in row.nonzero().flatten().tolist()) for row in A]
     count = len(colours)
     require(len(got) == count, f"expected {count} colours, one for each node, got {len(got)}.")
     pairs = ((i, j) for j in range(count) for i in range(j))
     i, j = next((i, j) for i, j in pairs if (got[i] == got[j]) != (right[i] == right[j]))
     are = "equal" if got[i] == got[j] else "different"
+    should = "differ" if got[i] == got[j] else "be equal"
     around = [f"neighbours of colours {each}" if each else "no neighbours" for each in near]
     one, other = (f"colour {colours[n]} and {around[n]}" for n in (i, j))
-    return f"two nodes get {are} colours: one had {one}, the other {other}."
+    return f"two nodes get {are} colours, which should {should}: one had {one}, the other {other}."
 
 
 def _all_multisets():
@@ -312,6 +364,9 @@ def _all_multisets():
     _two_stars([0, 4, 7, 11], [1, 2, 9, 10]),  # one sum of cubes as well
     _two_stars([1, 5, 8, 12], [2, 3, 10, 11]),
     _two_stars([1, 3, 9], [1, 5, 9]),  # one least and one largest colour
+    _two_stars([0, 2, 2, 4], [0, 1, 3, 4]),  # one sum as well
+    _two_stars([1, 6, 6], [2, 2, 9]),  # one sum and one product
+    _two_stars([0, 5, 5], [1, 1, 8]),  # the same if each colour is increased by 1
     _two_stars([1, 123], [11, 23]),  # written one after the other, both are 1123
     _two_stars([2, 6], [3, 4]),  # one product
     ([7], torch.zeros(1, 1, dtype=torch.bool)),
@@ -323,7 +378,7 @@ def _all_multisets():
     explain=_explained,
 )
 @mistake(
-    "these are the old colours, possibly renumbered: use the neighbours' colours as well.",
+    "these are the old colours, possibly renumbered; use the neighbours' colours as well.",
     signature=lambda own, near: own,
 )
 @mistake(
@@ -335,10 +390,12 @@ def _all_multisets():
     signature=lambda own, near: near,
 )
 @mistake(
-    "it matters how often a colour occurs among the neighbours.",
+    "each colour among the neighbours counts once; it matters how often it occurs.",
     signature=lambda own, near: (own, {*near}),
 )
-@mistake("the order of the neighbours does not matter: 1, 3 and 3, 1 are the same.", order=list)
+@mistake(
+    "your colours depend on the order of the neighbours; 1, 3 and 3, 1 are the same.", order=list
+)
 @mistake(
     "neighbours 1 and 3 have the same mean as 2 and 2; keep all their colours.",
     signature=lambda own, near: (own, sum(near) / len(near)),
@@ -356,12 +413,12 @@ def check_refine(colours, A, signature=lambda own, near: (own, near), order=sort
 
 WALK_STEPS = 3
 FEWEST = (8, 5)
-"""Steps of the walks, and the numbers of nodes of the smallest pairs of :func:`check_two_pairs`."""
+"""The sizes of the smallest pairs that solve :func:`check_two_pairs`; walks have 3 steps."""
 
 
 @checker
 def check_two_pairs(equal_walks, equal_distances):
-    """Return probabilities and distances each separate a pair that the other one does not."""
+    """Return probabilities and distances each separate a pair that the other does not."""
     if equal_distances is ...:
         raise Missing
     for pair, same, other, most in (
@@ -370,7 +427,7 @@ def check_two_pairs(equal_walks, equal_distances):
     ):
         name = f"the pair with equal {same}"
         two = isinstance(pair, tuple | list) and len(pair) == 2
-        require(two, f"{name} has to be two lists of edges.")
+        require(two, f"{name} has to consist of two lists of edges.")
         first, second = (_connected(edges, name, most) for edges in pair)
         require(not nx.is_isomorphic(first, second), f"{name} is one graph, numbered in two ways.")
         bags = {"return probabilities": _returns, "distances": _distances}
@@ -379,7 +436,7 @@ def check_two_pairs(equal_walks, equal_distances):
             left == right, f"{name}: a node has the {same} {_only(left, right)} in one graph only."
         )
         left, right = (bags[other](graph) for graph in (first, second))
-        require(left != right, f"{name} has equal {other} as well.")
+        require(left != right, f"{name} also has equal {other}, which should differ.")
 
 
 def _connected(edges, name, most):
@@ -397,7 +454,7 @@ def _connected(edges, name, most):
 
 
 def _returns(graph):
-    """The bag of the nodes' probabilities to be back after 1 to ``WALK_STEPS`` steps."""
+    """The multiset of the nodes' return probabilities after 1 to ``WALK_STEPS`` steps."""
     A = torch.from_numpy(nx.to_numpy_array(graph))
     step = A / A.sum(dim=1, keepdim=True)
     powers = [torch.linalg.matrix_power(step, n).diagonal() for n in range(1, WALK_STEPS + 1)]
@@ -405,13 +462,13 @@ def _returns(graph):
 
 
 def _distances(graph):
-    """The bag of the nodes' sorted distances to all nodes."""
+    """The multiset of the nodes' sorted distances to all nodes."""
     rows = nx.all_pairs_shortest_path_length(graph)
     return sorted(tuple(sorted(steps.values())) for _, steps in rows)
 
 
 def _only(left, right):
-    """What one bag holds more often than the other."""
+    """An element that occurs more often in one multiset than in the other."""
     more = Counter(left)
     more.subtract(right)
     return next((list(each) for each, count in more.items() if count), None)

@@ -1,4 +1,4 @@
-"""Checks of chapter 07. Shapes: N nodes, ν farthest class."""
+"""Checks of chapter 07. Shapes: N nodes, ν the largest distance that is a class."""
 
 import math
 
@@ -25,17 +25,24 @@ ONE_WAY[3, 0] = 1
 @compare(
     (*(6 * x for x in random((4, 4), (4, 4), (4, 4))), torch.arange(4) < 3),
     (*(6 * x for x in random((6, 6), (6, 6), (6, 6))), torch.arange(6) < 4),
+    # Biases far below and above 0: only what is subtracted from the logits keeps exp finite.
+    (
+        *(6 * x for x in random((5, 5))),
+        random((5, 5))[0].flip(0) + torch.tensor([[-70.0], [0], [99], [0], [0]]),
+        *random((5, 5), seed=2),
+        torch.arange(5) < 3,
+    ),
     view=lambda a, dots, b, g, real: a[: real.sum()],  # a padded query may hold anything
 )
 @mistake("nodes attend to padding; mask its columns in the softmax.", fill=0)
 @mistake("nothing is clipped; clip the dot product to [-5, 5].", clip=99)
 @mistake(
-    "add the bias after the clip, so that it is not clipped.",
+    "the sum of dot product and bias is clipped; add the bias after the clip.",
     given=lambda d, b, g, r: ((d + b).clamp(-5, 5), 0, g, r),
 )
 @mistake("the softmax runs over the queries; it should run over the last axis.", dim=0)
 @mistake(
-    "the weights are normalised after the gate; they need not sum to one there.",
+    "the weights are normalised again after the gate; gated weights need not sum to one.",
     then=lambda a: F.normalize(a, 1, 1),
 )
 @mistake(
@@ -47,12 +54,12 @@ ONE_WAY[3, 0] = 1
     given=lambda d, b, g, real: (5 * (d / 5).tanh(), b, g, real),
 )
 @mistake("the gate is a sigmoid of each number, not a softmax.", gate=lambda g: g.softmax(dim=1))
-@mistake("clip to [-5, 5], not to [0, 5].", least=0)
+@mistake("the dot product is clipped to [0, 5]; clip it to [-5, 5].", least=0)
 @mistake("the bias is missing.", given=lambda d, b, g, real: (d, 0 * b, g, real))
 @mistake("the gate is missing.", gate=torch.ones_like)
-@mistake("the gate is the sigmoid of g, not g.", gate=lambda g: g)
+@mistake("the gate is g itself; it should be the sigmoid of g.", gate=lambda g: g)
 @mistake(
-    "the gate multiplies the weights, after the softmax, not the logits.",
+    "the gate multiplies the logits; multiply the weights by it, after the softmax.",
     lambda d, b, g, real: (
         ((d.clamp(-5, 5) + b) * g.sigmoid()).masked_fill(~real, -math.inf).softmax(1)
     ),
@@ -83,10 +90,17 @@ def check_gated_attention(
     return (clipped + b + torch.where(real, 0.0, fill)).softmax(dim) * gate(g)
 
 
+def _of_the_distance(table, distance, nu):
+    """The sum of the entries that belong to the distances up to nu."""
+    within = (distance >= 0) & (distance <= nu)
+    return float(table[within].gather(1, distance[within][:, None]).sum())
+
+
 @compare(
     (*random((5, 5, 3)), FAR, 2),
     (*random((4, 4, 2)), ONE_WAY, 1),
     (*random((5, 5, 6)), FAR, 5),
+    (200 * random((5, 5, 4))[0], FAR, 3),  # the probability of some classes rounds to 0
     (*random((1, 1, 2)), FAR[:1, :1], 1),
     atol=1e-3,
 )
@@ -98,11 +112,11 @@ def check_gated_attention(
     "pairs farther apart than nu are counted as nu; leave them out.", counted=lambda d, nu: d >= 0
 )
 @mistake(
-    "distance nu is also a class: there are nu + 1 classes.",
+    "pairs at distance nu are left out; the classes are 0 to nu.",
     counted=lambda d, nu: (d >= 0) & (d < nu),
 )
 @mistake(
-    "distance 0 is also a class: the pair of a node with itself counts.",
+    "pairs of a node with itself are left out; distance 0 is also a class.",
     counted=lambda d, nu: (d > 0) & (d <= nu),
 )
 @mistake(
@@ -116,6 +130,32 @@ def check_gated_attention(
 @mistake(
     "cross_entropy takes logits, not probabilities.",
     given=lambda logits, d, nu: (logits.softmax(dim=-1), d, nu),
+)
+@mistake(
+    "a probability that rounds to 0 has the logarithm -inf: use cross_entropy or log_softmax.",
+    lambda logits, d, nu: -_of_the_distance(logits.softmax(dim=-1).log(), d, nu),
+)
+@mistake(
+    "exp(logits) overflows: use cross_entropy or log_softmax.",
+    lambda logits, d, nu: (
+        -_of_the_distance((logits.exp() / logits.exp().sum(dim=-1, keepdim=True)).log(), d, nu)
+    ),
+)
+@mistake(
+    "the softmax runs over the nodes; it should run over the classes, the last axis.",
+    lambda logits, d, nu: -_of_the_distance(logits.log_softmax(dim=1), d, nu),
+)
+@mistake(
+    "this is the sum of the logits; the objective needs their log-softmax.",
+    lambda logits, d, nu: -_of_the_distance(logits, d, nu),
+)
+@mistake(
+    "all pairs are counted; leave out pairs without a path and those farther apart than nu.",
+    counted=lambda d, nu: d < 99,
+)
+@mistake(
+    "pairs without a path are counted as if they were nu apart; leave them out.",
+    given=lambda logits, d, nu: (logits, d.where(d >= 0, nu), nu),
 )
 @mistake(
     "this is the squared error of the most likely class; take the cross-entropy.",
@@ -160,9 +200,14 @@ STAR = adjacency(6, (0, 1), (0, 2), (0, 3), (3, 4))  # with a tail, and a node a
     edge=10,
     base=-5,
 )
+@mistake(
+    "the gates are half open where there is no edge: σ(0) is 1/2; use a large negative number.",
+    edge=20,
+    base=0,
+)
 @mistake("a node also counts itself; close its own gate.", loops=True)
 @mistake("the gates are inverted: they are open where there is no edge.", edge=-40, base=20)
-@mistake("the gates are neither closed nor open: g is 0 and 1.", edge=1, base=0)
+@mistake("g is 0 and 1, so the gates are half open: σ(0) is 0.5 and σ(1) is 0.73.", edge=1, base=0)
 def check_counting_head(A, edge=60, base=-30, pick=0, loops=False):
     """Attention is uniform, the gates pick the neighbours, and the sum counts them."""
     return pick * A.float(), base + edge * (A | torch.eye(len(A)).bool() & loops).float()
@@ -170,7 +215,7 @@ def check_counting_head(A, edge=60, base=-30, pick=0, loops=False):
 
 @checker
 def check_triangles(one, other, gate):
-    """Node 0 looks the same to a Graphormer head in both graphs; EGT's pairs count triangles."""
+    """A Graphormer head gives node 0 the same output in both graphs; EGT's gated head does not."""
     if other is ...:
         raise Missing
     graphs = [_from_edges(edges) for edges in (one, other)]
@@ -179,49 +224,72 @@ def check_triangles(one, other, gate):
     degrees = [A.sum(dim=1) for A in graphs]
     unequal = (degrees[0] != degrees[1]).nonzero().flatten().tolist()
     node = unequal[0] if unequal else None
-    require(not unequal, f"node {node} has a different degree in the second graph.")
+    require(not unequal, f"node {node} has different degrees in the two graphs.")
     rows = [_steps_from(A, 0) for A in graphs]
     unequal = [j for j in range(sizes[0]) if rows[0][j] != rows[1][j]]
     where = f"from node 0 to node {unequal[0]}" if unequal else ""
-    require(not unequal, f"the distances {where} differ, and a bias can read them.")
+    require(not unequal, f"the distances {where} differ, and a bias can read distances.")
     triangles = [_triangles(A)[0].item() for A in graphs]
     apart = triangles[0] != triangles[1]
-    require(apart, f"node 0 lies on {_counted(triangles[0])} in both graphs.")
+    require(
+        apart, f"node 0 lies on {_counted(triangles[0])} in both graphs; the numbers should differ."
+    )
     _check_gate(gate)
+
+
+GATES = {
+    "pairs without an edge are counted as well: close their gates.": lambda A, share: share,
+    "this counts neighbours: the gate has to depend on `share`.": lambda A, share: A.double(),
+    "σ of a share is not the share: apply the inverse of σ first.": (
+        lambda A, share: (A * share).sigmoid()
+    ),
+    "σ(-inf) is 0, but σ of a share is not the share: apply the inverse of σ first.": (
+        lambda A, share: torch.where(A, share, -math.inf).sigmoid()
+    ),
+    "the inverse of σ is the logit, not the logarithm.": lambda A, share: torch.where(
+        A, share / (1 + share), 0.0
+    ),
+    "the shares are halved; each pair counts with its whole share.": lambda A, share: A * share / 2,
+}
+"""What a wrong gate makes of the shares, after the sigmoid, and the hint for it."""
 
 
 def _check_gate(gate):
     generator = torch.Generator().manual_seed(3)
+    results = []
     for N in (1, 2, 3, 5, 9):
         upper = torch.rand(N, N, generator=generator).triu(1)
         for A in (upper > 0.4, upper > 2.0, upper > 0.0):
             A = A | A.T
             share = (A.double() @ A.double() / N).float()
             order = torch.randperm(N * N, generator=generator)
-            g = torch.as_tensor(gate(A, share, N))
-            again = torch.as_tensor(gate(*(x.view(1, -1)[:, order] for x in (A, share)), N))
+            g = torch.as_tensor(gate(A.clone(), share.clone(), N))
             shape = f"expected the shape {[N, N]}, got {list(g.shape)}."
             require(g.shape == A.shape, shape)
-            alone = again.shape == (1, N * N) and torch.allclose(
-                again, g.view(1, -1)[:, order], atol=1e-4
-            )
-            require(alone, "the gate of a pair may read only the two numbers of this pair.")
+            mixed, again = (x.flatten()[order].reshape(N, N) for x in (A, share))
+            moved = torch.as_tensor(gate(mixed, again, N)).flatten()
+            alone = torch.allclose(moved, g.flatten()[order], atol=1e-4, equal_nan=True)
+            require(alone, "the gate of a pair may read only the two numbers of that pair.")
             require(not g.isnan().any(), f"for N = {N} a gate is NaN.")
             z = g.sigmoid().double().sum(dim=1) / N  # weights of 1 / N, and values of 1
-            right = 2 * _triangles(A) / N**2
-            if torch.allclose(z, right, atol=1e-4):
-                continue
-            all_pairs = share.double().sum(dim=1) / N
-            ignored = torch.allclose(z, all_pairs, atol=1e-4)
-            require(not ignored, "pairs without an edge are counted as well: close their gates.")
-            neighbours = torch.allclose(z, A.double().sum(dim=1) / N, atol=1e-4)
-            require(not neighbours, "this counts neighbours: the gate has to depend on `share`.")
-            linear = (A * share).sigmoid().double().sum(dim=1) / N
-            same = torch.allclose(z, linear, atol=1e-4)
-            require(not same, "σ of a share is not the share: apply the inverse of σ first.")
-            i = int((z - right).abs().argmax())
-            start = f"for N = {N}, node {i} lies on {_counted(_triangles(A)[i])}"
-            raise Mistake(f"{start}, so z should be {right[i]:.4f}; it is {z[i]:.4f}.")
+            results.append((A, share.double(), z))
+    if all(_right(A, z) for A, _, z in results):
+        return
+    for hint, opened in GATES.items():
+        if all(
+            torch.allclose(z, opened(A, share).double().sum(dim=1) / len(A), atol=1e-4)
+            for A, share, z in results
+        ):
+            raise Mistake(hint)
+    A, _, z = next((A, share, z) for A, share, z in results if not _right(A, z))
+    right = 2 * _triangles(A) / len(A) ** 2
+    i = int((z - right).abs().argmax())
+    start = f"for N = {len(A)}, node {i} lies on {_counted(_triangles(A)[i])}"
+    raise Mistake(f"{start}, so z should be {right[i]:.4f}; it is {z[i]:.4f}.")
+
+
+def _right(A, z):
+    return torch.allclose(z, 2 * _triangles(A) / len(A) ** 2, atol=1e-4)
 
 
 def _from_edges(edges):

@@ -1,18 +1,19 @@
-r"""Checks of chapter 08, and its puzzles, decided by the relation of two nodes.
+r"""Checks of chapter 08, and its puzzles, whose answers depend on the relation of two nodes.
 
-**Edge labels** asks for the label of the one labelled edge of a tree. All nodes are alike, so an
-attention over values alone cannot see it: the label has to enter the value.
+**Edge labels** asks for the label of the one labelled edge of a tree. All nodes have the same
+features, so attention over the nodes' values cannot see the label: it has to enter the value.
 
 **Dials** asks for the sign of one of R speakers, at distances 1 to R from an asker at one end of a
-path. With ``who="listener"`` the asker's dial is the distance of the speaker that counts; with
-``who="speaker"`` that speaker counts whose own dial is its distance. The logit has to be large
-exactly where dial and distance agree, which no sum f(dial) + g(distance) is.
+path. With ``who="listener"``, the asker's dial is the distance of the speaker that counts. With
+``who="speaker"``, the speaker that counts is the one whose own dial equals its distance. The logit
+has to be large exactly where dial and distance agree. No sum f(dial) + g(distance) does that.
 
 Shapes: H heads, N nodes, K width of a head, T relations, E edge types.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -36,7 +37,9 @@ from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
 
 D, BOND = (4 * random((2, 9, 9))[0]).abs().long()
 D = torch.where(D == 0, -1, D).fill_diagonal_(0)
-BOND = BOND % 3
+D[0, 1] = D[1, 0] = 1
+BOND = torch.where(D == 1, BOND % 3, 0)
+BOND[0, 1], BOND[1, 0] = 1, 2  # one type there, another one back
 
 
 @compare((D, BOND, 3, 3), (D, BOND, 4, 2), (D[2:, 2:], BOND[2:, 2:], 3, 5), (D, BOND, 3, 1))
@@ -46,22 +49,34 @@ BOND = BOND % 3
 )
 @mistake("no distance is far; all distances beyond L share one relation.", far=lambda d, L: d > 99)
 @mistake(
-    "far pairs have a relation of their own; yours have the relation of distance L.", beyond=-1
+    "your far pairs have the relation of distance L; they have a relation of their own.", beyond=-1
 )
 @mistake("a node with itself has relation 0, not 1.", own=1)
 @mistake("far and unreachable are swapped: unreachable is the last relation.", apart=0, beyond=1)
-@mistake("unreachable pairs have a relation of their own, the last one.", apart=0)
+@mistake(
+    "unreachable pairs have the relation of far pairs; they have their own, the last one.", apart=0
+)
 @mistake("unreachable pairs have the last relation, not 0.", apart=None)
-@mistake("the edges have the relations 1 to E; yours begin at 0.", first=0)
+@mistake("the relations of your edges begin at 0; they are 1 to E.", first=0)
 @mistake("distance 2 has the relation E + 1; yours is one too large.", second=1)
 @mistake("each type of edge has its own relation; your edges all have relation 1.", types=0)
 @mistake(
     "there is no row for [VNode] here: a node with itself has relation 0.", then=lambda ids: ids + 1
 )
 @mistake(
-    "only an edge has a bond: where there is none, `bond` holds a placeholder.",
-    edge=lambda d, bond: (d == 1) | (bond > 0),
+    "edges of type 0 are overlooked: an edge is where the distance is 1, whatever its type.",
+    edge=lambda d, bond: bond > 0,
 )
+@mistake(
+    "`bond` is 0 where there is no edge, but 0 is also a type: an edge is where the distance is 1.",
+    edge=lambda d, bond: bond >= 0,
+)
+@mistake(
+    "distances and far pairs are numbered one too high; distance 2 has the relation E + 1.",
+    second=1,
+    beyond=1,
+)
+@mistake("there is no row for [VNode] here: unreachable is the relation E + L + 1.", apart=2)
 def check_relation_ids(
     distance,
     bond,
@@ -84,13 +99,15 @@ def check_relation_ids(
 
 
 class _NoVectorPerPair(TorchDispatchMode):
-    """Raises at every tensor of as many numbers as a vector for each pair would have."""
+    """Raises at a tensor with as many numbers as one vector for each pair."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
         for x in result if isinstance(result, tuple | list) else (result,):
             small = not isinstance(x, torch.Tensor) or x.numel() < self.too_many
-            require(small, "you made a vector for every pair; gather or scatter numbers instead.")
+            require(
+                small, "you compute a vector for every pair; gather or scatter numbers instead."
+            )
         return result
 
 
@@ -174,7 +191,7 @@ def check_value_term(a, R_value, relation, add=torch.Tensor.scatter_add):
     end=lambda E: E + 2,
 )
 @mistake(
-    "an edge of any type counts as one neighbour; yours counts as many as its type's number.",
+    "an edge counts as many times as the number of its relation; count each edge once.",
     then=lambda R: R.cumsum(0) * R,
 )
 @mistake(
@@ -183,6 +200,11 @@ def check_value_term(a, R_value, relation, add=torch.Tensor.scatter_add):
     end=lambda E: 999,
 )
 @mistake("a row is missing: T is 1 + E + (L - 1) + 2.", more=-1)
+@mistake(
+    "rows 0 to E - 1 are 1; the relations of edges are 1 to E.",
+    first=lambda E: 0,
+    end=lambda E: E,
+)
 def check_counting_table(E, L, first=lambda E: 1, end=lambda E: 1 + E, more=0):
     """Every edge counts 1, everything else 0."""
     R = torch.zeros(E + L + 2 + more, 1)
@@ -194,7 +216,7 @@ def check_counting_table(E, L, first=lambda E: 1, end=lambda E: 1 + E, more=0):
 def check_dial_table(dial_table):
     """Dial and distance meet in a dot product, so the table is diagonal."""
     [R] = tensors(dial_table(), (11, 8))  # rows are relations
-    require(R.isfinite().all(), "the table has to be finite.")
+    require(R.isfinite().all(), "all entries of the table have to be finite.")
     weight = (R[:9].T / 8**0.5).softmax(dim=1)  # row n - 1: the query with dial n
     right = weight.diagonal(1).min()
     largest = weight.argmax(dim=1)
@@ -208,11 +230,11 @@ def check_dial_table(dial_table):
     require(not least, "the right distance gets the least attention: the sign is wrong.")
     for n, farthest in enumerate(largest.tolist(), start=1):
         require(n == farthest, f"the query with dial {n} attends to distance {farthest}.")
-    share = f"the right distance gets only {right:.1%} of the attention"
+    share = f"the right distance gets only {math.floor(1e4 * right) / 100:g}% of the attention"
     require(right >= 0.99, f"{share}: use larger numbers.")
 
 
-MOST_NODES = 12  #: of a tree, at least 2
+MOST_NODES = 12  #: the largest size of a tree; the smallest is 2
 
 
 def edge_labels(split_sizes: Sequence[int], num_labels: int = 4, seed: int = 0) -> GraphDataset:
@@ -251,8 +273,8 @@ def dials(
     - "listener", R + 2 of them: 0 and 1 a speaker's minus and plus, 1 + r an asker with dial r;
     - "speaker", 2R + 1 of them: 0 the asker, 1 + 2 (r - 1) + s a speaker with dial r and sign s.
 
-    A dial is 1 to R with equal probability, also that of a speaker at any one distance. R is
-    ``steps``, 2 or more, and ``who`` has the dial.
+    All dials from 1 to R are equally likely, also among the speakers at one distance. R is
+    ``steps``, 2 or more. ``who`` says whether the asker ("listener") or each speaker has a dial.
     """
     streams = [np.random.default_rng((seed, i)) for i in range(3)]
     parts = [_paths(*each, steps, who) for each in zip(split_sizes, streams, strict=True)]

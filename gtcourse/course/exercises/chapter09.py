@@ -21,16 +21,20 @@ def _whole_numbers(rows_of, *arguments):
     return rows
 
 
-PATH = adjacency(5, (0, 1), (1, 2), (3, 4)).double()  # three nodes, and two joined alone
+PATH = adjacency(5, (0, 1), (1, 2), (3, 4)).double()  # paths of three nodes and of two
 
 
-def _with_large_negatives(table, *_):
-    """-inf, and the logarithm of a rounding error below 0, as a number that can be compared."""
-    return table.double().nan_to_num(nan=-math.inf).clamp(min=-1e3)
+# Two components whose nodes alternate: what eigenvectors give between them is not exactly 0.
+ALTERNATING = adjacency(8, (0, 2), (2, 4), (4, 6), (6, 0), (1, 3), (3, 5), (5, 7)).double()
 
 
 # The logarithm of 0 has no gradient.
-@compare((PATH, 0.4), (PATH[1:, 1:], 1.3), (torch.zeros(1, 1), 2.0), view=_with_large_negatives)
+@compare(
+    (PATH, 0.4),
+    (PATH[1:, 1:], 1.3),
+    (ALTERNATING, 0.7),
+    (torch.zeros(1, 1), 2.0),
+)
 @mistake("this is the kernel itself; the bias is its logarithm.", then=torch.exp)
 @mistake(
     "this is -t L, because `exp` acts on each entry: use the exponential of the matrix.",
@@ -40,7 +44,7 @@ def _with_large_negatives(table, *_):
 @mistake("this is exp(t A); use the Laplacian D - A.", degrees=0)
 @mistake("t is missing.", given=lambda A, t: (A, 1.0))
 @mistake("use the natural logarithm.", then=lambda b: b / math.log(2))
-@mistake("no heat flows between components: there b is -inf.", then=lambda b: b.clamp(min=-20.7))
+@mistake("no heat flows between components, so b is -inf there.", then=lambda b: b.clamp(min=-20.7))
 @mistake(
     "a small number was added before the logarithm; between components b is -inf.",
     then=lambda b: (b.exp() + 1e-3).log(),
@@ -77,7 +81,7 @@ RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
     given=lambda rings, N: ([sorted({node for ring in rings for node in ring})], N),
 )
 @mistake(
-    "only the last ring is left; collect the pairs of all rings.",
+    "only the pairs of the last ring are left; collect those of all rings.",
     given=lambda rings, N: (rings[-1:], N),
 )
 @mistake(
@@ -89,7 +93,7 @@ RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
 )
 @mistake("True and False are swapped.", then=torch.logical_not)
 @mistake(
-    "a node in no ring also has a row: the result is [N, N].",
+    "nodes in no ring have no row; the shape of the result is [N, N].",
     given=lambda rings, N: (rings, 1 + max(max(ring) for ring in rings)),
 )
 @mistake("a ring of more than six nodes is left out; all rings count.", largest=6)
@@ -115,69 +119,72 @@ def check_ring_bound(
     return bound if itself else bound.fill_diagonal_(False)
 
 
+def _filters(d, N, seed):
+    return random((d, N, N), seed=seed)[0].softmax(dim=-1)
+
+
+def _with_zeros(d, N, seed):
+    """Every channel ignores some node, and every head has nodes that no channel ignores."""
+    logits = random((d, N, N), seed=seed)[0]
+    for channel in range(d):
+        logits[channel, :, channel % (N - 1)] = -math.inf
+    return logits.softmax(dim=-1)
+
+
 @compare(
-    (*random((4, 6), (4, 6), (6, 4, 4)), 2),
-    (*random((5, 12), (5, 12), (12, 5, 5)), 2),
-    (*random((3, 8), (3, 8), (8, 3, 3)), 4),
-)
-@mistake("the softmax runs over the queries i; it should run over j, the last axis.", dim=1)
-@mistake("the softmax runs over the channels; it should run over j, the last axis.", dim=0)
-@mistake("the dot product is not divided by sqrt(K).", over=lambda q, K: 1)
-@mistake(
-    "the dot product is divided by sqrt(d); a head's width is K = d / H.",
-    over=lambda q, K: q.shape[1] ** 0.5,
-)
-@mistake("E is divided by sqrt(K) as well; divide the dot product only.", of_E=lambda K: K**-0.5)
-@mistake(
-    "the channels of the heads alternate; use repeat_interleave.",
-    repeat=lambda dots, K, _: dots.repeat(K, 1, 1),
+    (_filters(6, 4, seed=1), 2),
+    (_with_zeros(4, 6, seed=2), 2),
+    (_filters(12, 5, seed=3), 3),
+    (_filters(8, 3, seed=4), 4),
 )
 @mistake(
-    "E is added after the softmax; add it to the logits.",
-    lambda q, k, E, H: check_attention_filters.reference(q, k, 0 * E, H) + E,
+    "this is the arithmetic mean of the filters; E is in the exponent, so average logarithms.",
+    lambda a, H: a.unflatten(0, (H, -1)).mean(dim=1),
 )
 @mistake(
-    "E is averaged over the channels of a head; each channel has logits of its own.",
-    given=lambda q, k, E, H: (
-        q,
-        k,
-        E.unflatten(0, (H, -1)).mean(dim=1).repeat_interleave(len(E) // H, 0),
-        H,
-    ),
+    "the rows do not sum to one: divide each by its sum, or use a softmax.",
+    normalised=lambda logits, dim: logits.exp(),
 )
 @mistake(
-    "this is one head of width d; there are H of width K = d / H.",
-    lambda q, k, E, H: check_attention_filters.reference(q, k, E, 1),
+    "these are the logarithms of the weights, up to a constant in each row.",
+    normalised=lambda logits, dim: logits,
 )
 @mistake(
-    "a view cannot bring the heads to the front: unflatten the last axis and swap two axes.",
-    lambda q, k, E, H: _viewed(q, k, E, H),
+    "this is the normalised product of a head's filters; E is averaged, so take its K-th root.",
+    over=torch.sum,
 )
-def check_attention_filters(
-    q,
-    k,
-    E,
-    H,
-    over=lambda q, K: K**0.5,
-    dim=-1,
-    repeat=torch.repeat_interleave,
-    of_E=lambda K: 1,
+@mistake("this is a softmax of the filters; take their logarithm first.", read=lambda a: a)
+@mistake("the softmax runs over the queries i; it should run over j, the last axis.", dim=-2)
+@mistake(
+    "the channels of the heads alternate; the first K channels belong to the first head.",
+    given=lambda a, H: (a.unflatten(0, (-1, H)).transpose(0, 1).flatten(0, 1), H),
+)
+@mistake(
+    "only the first channel of each head was used; average all K of them.",
+    lambda a, H: a[:: len(a) // H],
+)
+@mistake(
+    "this averages over all channels; each head averages its own K.",
+    lambda a, H: check_filters_without_colour.reference(a, 1).expand(H, -1, -1),
+)
+@mistake(
+    "each filter is there K times; return one for each head.",
+    lambda a, H: check_filters_without_colour.reference(a, H).repeat_interleave(len(a) // H, 0),
+)
+@mistake(
+    "a small number was added before the logarithm; a weight of 0 in one channel stays 0.",
+    read=lambda a: (a + 1e-3).log(),
+)
+def check_filters_without_colour(
+    a, H, read=torch.log, over=torch.mean, normalised=torch.softmax, dim=-1
 ):
-    """Each head's dot product serves its K channels, and each channel has its own softmax."""
-    K = len(E) // H
-    scale = over(q, K)
-    q, k = (x.unflatten(1, (H, K)).transpose(0, 1) for x in (q, k))
-    return (repeat(q @ k.mT / scale, K, 0) + of_E(K) * E).softmax(dim)
-
-
-def _viewed(q, k, E, H):
-    K = len(E) // H
-    q, k = (x.reshape(H, len(x), K) for x in (q, k))
-    return ((q @ k.mT / K**0.5).repeat_interleave(K, dim=0) + E).softmax(dim=-1)
+    """Averaging E takes the geometric mean of the filters: where one of them is 0, it is 0."""
+    logits = over(read(a).unflatten(0, (H, -1)), dim=1)
+    return normalised(logits, dim=dim)
 
 
 def _round_borders(height, width):
-    """Distances, rounded down, on an image whose opposite borders are joined."""
+    """Distances, rounded down, in an image whose opposite borders are joined."""
     pixels = torch.arange(height * width)
     down = _apart(pixels // width)
     across = _apart(pixels % width)
@@ -200,12 +207,15 @@ def _apart(numbers):
 )
 @mistake("the distance is rounded up; round down.", rounded=torch.ceil)
 @mistake("this is the squared distance; take its root.", of=lambda a, b: a * a + b * b)
-@mistake("distances of M or more share row M.", given=lambda h, w, M: (h, w, 10**6))
+@mistake(
+    "distances beyond M have rows of their own; they share row M.",
+    given=lambda h, w, M: (h, w, 10**6),
+)
 @mistake(
     "this is the difference of the pixels' numbers; take the distance in the image.",
     lambda h, w, M: _apart(torch.arange(h * w)).clamp(max=M),
 )
-@mistake("the last row is M: the table has M + 1 rows.", last=1)
+@mistake("distances of M or more read row M - 1; the last row of the table is row M.", last=1)
 @mistake("pixels are numbered column by column; number them row by row.", by_rows=False)
 def check_pixel_rows(height, width, M, of=torch.hypot, rounded=torch.floor, last=0, by_rows=True):
     """Pixels are numbered row by row, and M stands for all distances of M or more."""
@@ -218,7 +228,8 @@ def check_pixel_rows(height, width, M, of=torch.hypot, rounded=torch.floor, last
 
 def _way_back(K, N):
     s, m, g = random((K, N, N), (K, N, N), (K, N))
-    ablated = torch.tensor([[(i + 2 * j) % 3 == 0 for j in range(N)] for i in range(N)])
+    # In one direction only, for some pairs.
+    ablated = torch.tensor([[(i + 2 * j + i * j) % 3 == 0 for j in range(N)] for i in range(N)])
     return s.softmax(dim=-1), m, 2.0 * ~ablated, g
 
 
@@ -253,7 +264,9 @@ def _by_hand(backward, *arguments):
     of_g=lambda g: g[:, None],
 )
 @mistake("this is a mean over channels; sum their gradients.", of_s=torch.mean)
-@mistake("sum over the channels, not the queries.", of_s=lambda E, dim: E.sum(dim=1))
+@mistake(
+    "this is the sum over the queries; sum over the channels.", of_s=lambda E, dim: E.sum(dim=1)
+)
 def check_backward(
     a,
     m,

@@ -1,15 +1,15 @@
-r"""Checks of chapter 10, and its one form for every layer of the course.
+r"""Checks of chapter 10, and its general form of the course's layers.
 
 .. math::
     z_{ic} = \sum_j a_{ijc}\, m_{ijc}, \qquad
     a_{i \cdot c} = \operatorname{normaliser}(s_{i \cdot c}) \cdot \text{gate}, \qquad
     m_{ij} = v_j + v_{ij}
 
-The terms are read from the package's own layers, with their weights, so that the table of choices
-can be held to the code that it describes. The texts of the table are in ``chapter10.toml``.
+The terms are read from the package's own layers, with their weights, so that tests can compare the
+table of choices with the code that it describes. The texts of the table are in ``chapter10.toml``.
 
-Shapes: B graphs, N nodes (padded), d width, H heads, K = d / H, C weights of a pair: 1, H or d, of
-which number c // (d / C) weighs channel c of a message; d_e width of a pair, L layers.
+Shapes: B graphs, N nodes (padded), d width, H heads, K = d / H, d_e width of a pair, L layers, C
+weights for each pair: 1, H or d. Weight c // (d / C) multiplies channel c of a message.
 """
 
 from __future__ import annotations
@@ -56,15 +56,15 @@ SIZE = torch.tensor([0.5, 1.2, 2.0])  # numbers of both signs
 )
 @mistake("this is a ReLU; LeakyReLU multiplies negative numbers by 0.2.", slope=0.0)
 @mistake(
-    "a node attends to itself only if it has a loop.",
+    "self-loops were added; a node attends to itself only if it has one.",
     given=lambda a, b, A: (a, b, A | torch.eye(len(A), dtype=torch.bool)),
 )
 @mistake(
-    "the two numbers are multiplied; add them.",
+    "the numbers of receiver and sender are multiplied; add them.",
     lambda a, b, A: F.leaky_relu(a[:, None] * b, 0.2).masked_fill(~A.mT, -math.inf),
 )
 @mistake(
-    "LeakyReLU is applied to each number; add them first.",
+    "LeakyReLU is applied to each number; add the two numbers first.",
     lambda a, b, A: (F.leaky_relu(a, 0.2)[:, None] + F.leaky_relu(b, 0.2)).masked_fill(
         ~A.mT, -math.inf
     ),
@@ -106,7 +106,10 @@ def check_gat_logits(receiver, sender, A, slope=0.2, off=-math.inf):
     lambda s, g: s + g.sigmoid().clamp(min=1e-9).log(),
 )
 @mistake("this adds log σ(-g) = log(1 - σ(g)); add log σ(g).", lambda s, g: s + F.logsigmoid(-g))
-@mistake("σ(-200) is 0 in single precision; use F.logsigmoid.", lambda s, g: s + g.sigmoid().log())
+@mistake(
+    "in single precision σ(-200) is 0 and exp(200) is infinite; use F.logsigmoid.",
+    lambda s, g: s + g.sigmoid().log(),
+)
 @mistake(
     "these are weights; return logits.", lambda s, g: F.normalize(s.exp() * g.sigmoid(), 1, -1)
 )
@@ -122,7 +125,7 @@ def _rounded(row):
     return [round(x, 3) for x in row.tolist()]
 
 
-# C ties with A's worst, D has fewer seeds, and G is above B seed by seed.
+# C's best equals A's worst, D has fewer seeds, and G is above B seed by seed.
 ERRORS = {
     "A": [0.42, 0.30, 0.36],
     "B": [0.43, 0.50, 0.60],
@@ -139,6 +142,8 @@ ERRORS = {
     [{"X": [0.31, 0.3], "Y": [0.2, 0.25], "Z": [0.6]}],
     [{"L": [0.10, 0.11, 0.12], "M": [0.105, 0.6, 0.6], "N": [0.13, 0.9], "O": [0.2, 0.2, 0.2]}],
     [{"P": [0.9, 0.1, 0.2], "Q": [0.5, 0.5, 0.4], "R": [0.7, 0.6, 0.1]}],
+    # The last of four seeds matters, and differences in the fourth digit do.
+    [{"S": [0.1, 0.2, 0.3, 0.9], "T": [0.4, 0.5, 0.6], "U": [0.4001, 0.3], "V": [0.4004, 0.7]}],
     [{"only": [0.4, 0.5]}],
     view=lambda pairs, *_: sorted({*map(tuple, pairs)}),
     explain=lambda got, right, errors: _first_difference({*map(tuple, got)}, right, errors),
@@ -157,7 +162,7 @@ ERRORS = {
     ahead=lambda a, b: all(x < y for x, y in zip(a, b, strict=False)),
 )
 @mistake(
-    "models may have different numbers of seeds.",
+    "models with different numbers of seeds are left out; compare them as well.",
     ahead=lambda a, b: len(a) == len(b) and max(a) < min(b),
 )
 @mistake(
@@ -180,7 +185,7 @@ def check_ahead_of(errors, ahead=lambda a, b: max(a) < min(b)):
 
 
 def _first_difference(got, right, errors):
-    """A pair of models that is missing or too much."""
+    """Names a pair of models that is missing or should not be there."""
     for pair in [*sorted(got ^ {*right})]:
         if pair in got and not (len(pair) == 2 and {*pair} <= {*errors}):
             return f"{pair} is not a pair of two names."
@@ -231,9 +236,9 @@ SUBSTITUENTS = (
 def small_molecules() -> tuple[NDArray, NDArray, NDArray]:
     """Ten ring systems with 19 substituents: counts ``[G, 512]``, Crippen's logP, and scaffolds.
 
-    The counts are those of Morgan's environments of radius 1, folded to 512. A scaffold is a number
-    from 0; molecules with the same ring system have the same. Nitrogen, oxygen and halogens are not
-    put on a nitrogen.
+    The counts are those of Morgan environments of radius 1, folded to 512. Molecules with the same
+    ring system have the same scaffold, a number from 0. Nitrogen, oxygen and halogens are not
+    attached to a nitrogen.
     """
     from rdkit.Chem import Crippen, MolFromSmiles, rdFingerprintGenerator
     from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
@@ -252,7 +257,7 @@ def small_molecules() -> tuple[NDArray, NDArray, NDArray]:
 
 
 def ridge(x: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
-    """A ridge regression with a penalty of 1; it returns the function that predicts."""
+    """Fits a ridge regression with a penalty of 1 and returns the function that predicts."""
     middle = x.mean(axis=0)
     mean = y.mean()
     kernel = (x - middle) @ (x - middle).T + np.eye(len(x))
@@ -261,7 +266,7 @@ def ridge(x: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
 
 
 def nearest(x: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
-    """The target of the training molecule whose counts differ least, in squares."""
+    """Predicts the target of the training molecule with the smallest squared distance in counts."""
 
     def predict(new: NDArray) -> NDArray:
         apart = (new**2).sum(axis=1)[:, None] - 2 * new @ x.T + (x**2).sum(axis=1)
@@ -271,14 +276,14 @@ def nearest(x: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
 
 
 def at_random(group: NDArray) -> NDArray:
-    """The same sizes of groups, with molecules drawn at random."""
+    """Groups of the same sizes, with molecules assigned at random."""
     return np.random.default_rng(0).permutation(group)
 
 
 def _held_out(answer, fit, x, y, group):
-    """The answer, whose models may not see the molecules that they are tested on."""
+    """Calls the answer, and raises if a model predicts a molecule that it was fitted to."""
     if isinstance(group, str):
-        x, y, group = small_molecules()
+        x, y, group = (part[::3] for part in small_molecules())
 
     def rows(values):
         return {row.tobytes() for row in np.ascontiguousarray(values, dtype=float)}
@@ -297,7 +302,24 @@ def _held_out(answer, fit, x, y, group):
 
         return checked
 
-    return answer(watched, x.copy(), y.copy(), group.copy())
+    data = x.copy(), y.copy(), group.copy()
+    error = answer(watched, *data)
+    for name, before, after in zip(("x", "y", "group"), (x, y, group), data, strict=True):
+        same = np.array_equal(before, after)
+        require(same, f"`{name}` has been changed in place; work on a copy.")
+    return error
+
+
+def _half_the_mean(x: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
+    """Predicts half the mean target, so that a number added to all targets changes the errors."""
+    return lambda new: np.full(len(new), y.mean() / 2)
+
+
+def _joined_by_group(fit, x, y, group):
+    """The error of predictions that are in the order of the groups, unlike the targets."""
+    chosen = np.unique(group)
+    found = [fit(x[group != one], y[group != one])(x[group == one]) for one in chosen]
+    return float(abs(np.concatenate(found) - y).mean())
 
 
 def _tested(fit, x, y, group, chosen):
@@ -322,11 +344,12 @@ def _toy(sizes, seed):
     (ridge, *_toy((5, 1, 9), 0)),
     (nearest, *_toy((2, 2, 12, 3), 1)),
     (ridge, None, None, "by scaffold"),
+    (_half_the_mean, *_toy((3, 5, 2), 3)),
     (ridge, *_toy((1, 1, 1, 1, 1), 2)),
     run=_held_out,
     atol=1e-6,
 )
-@mistake("this is the mean over the groups; every molecule counts once.", by_group=True)
+@mistake("this is the mean over the groups; take the mean over all molecules.", by_group=True)
 @mistake("these are squared errors; take absolute ones.", of=np.square)
 @mistake("an error has no sign: take its absolute value.", of=lambda error: error)
 @mistake(
@@ -344,13 +367,20 @@ def _toy(sizes, seed):
     "groups need not be numbered 0, 1, 2, …: use the numbers that occur in `group`.",
     lambda fit, x, y, group: _tested(fit, x, y, group, range(len(np.unique(group)))),
 )
-@mistake("a group was left out: each group is tested once.", first=1)
+@mistake(
+    "each group is tested as often as it has molecules; loop over the distinct numbers in `group`.",
+    lambda fit, x, y, group: _tested(fit, x, y, group, group),
+)
+@mistake(
+    "the predictions are in the order of the groups, but the targets are not.", _joined_by_group
+)
+@mistake("one group is never tested; test each group once.", first=1)
 @mistake(
     "the model is fitted to one group and tested on all others; it should be the reverse.",
     swapped=True,
 )
 @mistake(
-    "use the groups that are given; do not draw new ones.",
+    "every molecule is tested on its own; use the groups that are given.",
     given=lambda fit, x, y, group: (fit, x, y, np.arange(len(y))),
 )
 def check_honest_error(
@@ -370,7 +400,11 @@ def check_layer(layer):
     W, U = (x.double() / 2 for x in random((6, 6), (6, 6), seed=4))
 
     def apply(h: Tensor, A: Tensor) -> Tensor:
-        result = layer(h, A, W, U)
+        given = h.clone(), A.clone()
+        result = layer(*given, W, U)
+        for name, before, after in zip(("h", "adjacency"), (h, A), given, strict=True):
+            same = torch.equal(before, after)
+            require(same, f"`{name}` has been changed in place; work on a copy (clone).")
         require(isinstance(result, Tensor), f"expected a tensor, got a {type(result).__name__}.")
         shape = list(result.shape)
         require(shape == list(h.shape), f"expected the shape {list(h.shape)}, got {shape}.")
@@ -385,10 +419,15 @@ def check_layer(layer):
     h = random((5, 6), seed=5)[0].double()
     path = adjacency(5, (0, 1), (1, 2), (2, 3), (3, 4)).double()
     before = apply(h, path)
+    again = torch.allclose(apply(h, path), before)
+    require(again, "two calls with the same arguments give different results.")
     order = torch.tensor([3, 0, 4, 1, 2])
     moved = apply(h[order], path[order][:, order])
     same = torch.allclose(moved, before[order])
-    require(same, "renumbering the nodes changes more than the order of the results.")
+    require(same, "renumbering the nodes changes the results, not only their order.")
+    with_sixth = F.pad(h, (0, 0, 0, 1)), F.pad(path, (0, 1, 0, 1))  # a node that is alone
+    near = torch.allclose(apply(*with_sixth)[:5], before)
+    require(near, "a node reads nodes that it is not joined to, or their number.")
     h = torch.cat([h[:3], h[3:] + 1])  # two nodes that node 1 is not joined to
     after = apply(h, path)
     near = torch.allclose(after[:2], before[:2])
@@ -397,6 +436,10 @@ def check_layer(layer):
     joined[2, 4] = joined[4, 2] = 1.0  # two nodes that node 0 is not joined to
     near = torch.allclose(apply(h, joined)[:1], after[:1])
     require(near, "a node reads edges between nodes that it is not joined to.")
+    triangle = adjacency(5, (0, 1), (0, 2), (1, 2), (3, 4)).double()
+    no_triangle = adjacency(5, (0, 1), (0, 2), (1, 3), (2, 4)).double()  # with the same degrees
+    near = torch.allclose(apply(h, triangle)[0], apply(h, no_triangle)[0])
+    require(near, "a node reads whether two of its neighbours are joined.")
     pair = fooled_by(model, largest=5)
     if pair is not None:
         edges = [np.argwhere(np.triu(graph.bonds)).tolist() for graph in pair]
@@ -409,10 +452,10 @@ def check_layer(layer):
 
 @dataclass(frozen=True)
 class Terms:
-    """What one layer puts into the form for one batch; None where a layer has no such term.
+    """The terms of one layer in the general form, for one batch; None where it has no such term.
 
     Attributes:
-        content: ``[B, C, N, N]``, the two nodes' share of the logits; row i receives.
+        content: ``[B, C, N, N]``, the part of the logits that the two nodes give; row i receives.
         value: ``[B, N, d]``, the value of node j.
         structure: ``[B, C, N, N]``, what the pair adds to the logits.
         pair_value: ``[B, d, N, N]``, what the pair adds to the value.
@@ -437,7 +480,7 @@ class Terms:
 
 
 def attend(terms: Terms) -> tuple[Tensor, Tensor]:
-    """What each node gathers, ``[B, N, d]``, and the weights, ``[B, C, N, N]``.
+    """The weighted sum of messages at each node, ``[B, N, d]``, and the weights, ``[B, C, N, N]``.
 
     What a layer does with the sum (an output projection, a node's own vector beside it) is not part
     of the form: :class:`Frame` has it as ``after``.
@@ -459,13 +502,13 @@ def softmax(logits: Tensor) -> Tensor:
 
 
 def gates(logits: Tensor) -> Tensor:
-    r""":math:`\sigma(s)` over the sum of all attended to and :math:`10^{-6}` (GatedGCN)."""
+    r""":math:`\sigma(s)` divided by its sum over j plus :math:`10^{-6}` (GatedGCN)."""
     opened = logits.sigmoid()
     return opened / (opened.sum(dim=-1, keepdim=True) + 1e-6)
 
 
 NORMALISERS = {"softmax": softmax, "sum": torch.exp, "gates": gates}
-r"""All of them take :math:`-\infty` for "masked", and give it no weight."""
+r"""All of them read :math:`-\infty` as "masked" and give it no weight."""
 
 
 def attention_terms(layer: models.MultiHeadAttention, h: Tensor, bias=None, *, mask=None) -> Terms:
@@ -476,13 +519,13 @@ def attention_terms(layer: models.MultiHeadAttention, h: Tensor, bias=None, *, m
 
 
 def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
-    """A sum over the nodes from which an edge leads here: logits of 0, not divided."""
+    """A sum over the nodes with an edge to node i: logits of 0 that are not normalised."""
     mask = adjacency.mT[:, None]
     return Terms(mask.new_zeros(mask.shape, dtype=h.dtype), h, mask=mask, normaliser="sum")
 
 
 def gat_terms(conv: GATConv, h: Tensor, adjacency: Tensor) -> Terms:
-    """A head's number of the sender and one of the receiver, added, through a LeakyReLU."""
+    """For each head, a number of the sender plus one of the receiver, through a LeakyReLU."""
     value = conv.lin(h)
     by_head = value.unflatten(-1, (conv.heads, -1))
     sender, receiver = ((by_head * a).sum(-1).mT for a in (conv.att_src[0], conv.att_dst[0]))
@@ -536,7 +579,7 @@ def csa_terms(layer: models.ChromaticSelfAttention, h: Tensor, edges, *, mask=No
 
 
 class Frame(NamedTuple):
-    """A layer in the general form: how to read its :class:`Terms`, and what follows the sum z."""
+    """A layer in the general form: its :class:`Terms`, and what it computes from the sum z."""
 
     name: str
     terms: Callable[..., Terms]  # of the layer, its nodes [B, N, d] and its pairs
@@ -569,10 +612,10 @@ TEXTS = tomllib.loads(
     (files("gtcourse.course.exercises") / "chapter10.toml").read_text(encoding="utf-8")
 )
 SPECIAL_CASES = tuple(SimpleNamespace(**case) for case in TEXTS["special_cases"])
-"""``general`` contains ``special`` ``when`` some of its weights or inputs are set, as a ``test`` in
-``file`` proves."""
+"""``general`` contains ``special`` ``when`` some of its weights or inputs are set, as shown by
+``test`` in ``file``."""
 
 
 def frame_rows(columns: Sequence[str]) -> list[list[str]]:
-    """What ``chapter10.toml`` says of each model, in the same order: a row of these columns."""
+    """These columns of ``chapter10.toml``, one row for each model, in the same order."""
     return [[text[column] for column in columns] for text in TEXTS["frames"]]

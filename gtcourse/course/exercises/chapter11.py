@@ -27,7 +27,7 @@ ATTENTION = torch.tensor([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4, [0.6, 0.1,
 @mistake("divide by log N, not by N.", over=len)
 @mistake("this is the mean over j; take the sum.", over=lambda a: len(a) * math.log(len(a)))
 @mistake(
-    "even attention goes to all N nodes, even if the row contains zeros.",
+    "this divides by the logarithm of the number of weights above 0; divide by log N.",
     lambda a: -torch.special.xlogy(a, a).sum(-1) / (a > 0).sum(-1).clamp(min=2).to(a).log(),
 )
 @mistake(
@@ -69,8 +69,12 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
     given=lambda a: (a.flatten(0, 1)[:, None],),
 )
 @mistake("the first layer is left out.", given=lambda a: (a[1:],))
+@mistake(
+    "the first layer is taken without the identity; half of each factor is the identity.",
+    lambda a: check_rollout.reference(a[1:]) @ a[0].mean(dim=0),
+)
 @mistake("only the last layer is used; multiply all of them.", given=lambda a: (a[-1:],))
-@mistake("a layer's matrix is not halved: each row of (a + I) / 2 sums to one.", lost=1.0)
+@mistake("a + I is not halved: the rows of (a + I) / 2 sum to one.", lost=1.0)
 @mistake("the matrices are multiplied entry by entry; use @.", times=torch.mul)
 @mistake(
     "this is the mean over the layers; multiply them.",
@@ -85,7 +89,7 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
     lambda a: (check_rollout.reference(a, residual=0.0) + torch.eye(a.shape[-1]).to(a)) / 2,
 )
 def check_rollout(attention, residual=0.5, lost=0.0, times=torch.matmul):
-    """Each factor is half the mean over heads, half the identity, with later layers on the left."""
+    """Each factor is (mean over heads + identity) / 2, with later layers on the left."""
     product = eye = torch.eye(attention.shape[-1], dtype=attention.dtype)
     for layer in attention:
         factor = (1 - residual) * layer.mean(dim=0) + residual * eye
@@ -93,10 +97,21 @@ def check_rollout(attention, residual=0.5, lost=0.0, times=torch.matmul):
     return product
 
 
-@compare(random((4,), (4, 2)), random((6,), (6, 3), seed=2), random((2,), (2, 1)))
+@compare(
+    random((4,), (4, 2)),
+    random((6,), (6, 3), seed=2),
+    (torch.tensor([140.0, 3, 20, -70, 19]), *random((5, 3))),  # one weight is 1
+    (random((3,))[0] - 200, *random((3, 2))),  # no fixed number is small enough
+    random((2,), (2, 1)),
+)
+@mistake(
+    "this is the derivative with respect to each logit; take the node out and compute z again.",
+    lambda s, v: s.softmax(0)[:, None] * (v - s.softmax(0) @ v),
+)
 @mistake("this is z without the node; return the difference.", original=0)
 @mistake(
-    "without the node, the other weights sum to one again.", lambda s, v: s.softmax(0)[:, None] * v
+    "the other weights did not change; without node j they sum to one again.",
+    lambda s, v: s.softmax(0)[:, None] * v,
 )
 @mistake("the logit was set to 0, which still gets weight; set it to -inf.", gone=0)
 @mistake(
@@ -104,11 +119,11 @@ def check_rollout(attention, residual=0.5, lost=0.0, times=torch.matmul):
 )
 @mistake("all other nodes get the same weight; the softmax has to run over the last axis.", dim=0)
 @mistake(
-    "node j was kept, and all others removed; it should be the other way round.",
+    "all nodes but j were removed; remove only node j.",
     lambda s, v: s.softmax(0) @ v - v,
 )
 @mistake("the exponentials are not divided by their sum.", lambda s, v: s.exp()[:, None] * v)
-@mistake("a logit of -5 or so still gets weight; set it to -inf.", gone=-5.0)
+@mistake("a logit of about -5 still gets weight; set it to -inf.", gone=-5.0)
 def check_leave_out(s, v, gone=-math.inf, original=1, dim=-1):
     """The other weights grow when a node is removed, and the difference is its effect."""
     others = s.expand(len(s), -1).masked_fill(torch.eye(len(s), dtype=torch.bool), gone)
@@ -152,9 +167,9 @@ def _by_hand(answer, *arguments):
     lambda a, v, g: a * (g @ v.T - (g * (a @ v)).sum(dim=-1)),
 )
 @mistake(
-    "multiply channel by channel, and add the channels at the end.",
+    "the channels were summed before the product; multiply first, then sum.",
     lambda a, v, g: a * g.sum(1, True) * (v.sum(dim=1) - (a @ v).sum(1, True)),
 )
 def check_logit_gradient(a, v, g):
-    """A logit acts through its value minus the mean: its derivative is a_ij (v_j - z_i) · g_i."""
+    """The derivative with respect to logit s_ij is a_ij (v_j - z_i) · g_i."""
     return a * (g @ v.T - (g * (a @ v)).sum(dim=-1, keepdim=True))

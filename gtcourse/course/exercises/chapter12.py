@@ -1,6 +1,7 @@
 """Checks of chapter 12. Shapes: B graphs, N nodes (padded), H heads, d width."""
 
 import math
+from itertools import pairwise, product
 
 import torch
 from torch import Tensor
@@ -42,7 +43,7 @@ def _share(batch):
     lambda sizes, b: sum(map(_share, _batches(sizes, b))) / len(_batches(sizes, b)),
 )
 @mistake(
-    "the last batch counts as well, even if it has fewer graphs.",
+    "the last batch is left out; it counts even if it has fewer graphs.",
     given=lambda sizes, b: (sizes[: len(sizes) // b * b] or sizes, b),
 )
 @mistake(
@@ -64,13 +65,13 @@ def _share(batch):
 )
 @mistake("this is in percent; return a share from 0 to 1.", then=lambda share: 100 * share)
 @mistake(
-    "padding is divided by the real pairs; divide it by all pairs.",
+    "padding is divided by the number of real pairs; divide it by that of all pairs.",
     then=lambda share: share / (1 - share),
 )
 @mistake("this is rounded to two digits.", then=lambda share: round(share, 2))
 @mistake("// rounds down to a whole number; use /.", then=lambda share: math.ceil(share))
 @mistake(
-    "square each size before you add them up.",
+    "the sizes were added up before they were squared; square each size first.",
     lambda sizes, b: (
         1 - sum(sizes) ** 2 / sum((len(batch) * max(batch)) ** 2 for batch in _batches(sizes, b))
     ),
@@ -89,11 +90,12 @@ def check_padding_share(sizes, batch_size, power=2):
 
 
 class _AtMost(TorchDispatchMode):
-    """Refuses tensors of more than ``limit`` numbers."""
+    """Raises at a tensor of more than ``limit`` numbers, or at a product that sums over N keys."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, keys: int | None) -> None:
         super().__init__()
         self.limit = limit
+        self.keys = keys
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
@@ -102,23 +104,29 @@ class _AtMost(TorchDispatchMode):
                 shape = list(part.shape)
                 limit = f"expected at most {self.limit} numbers, N · size or N · d"
                 raise Mistake(f"a tensor of shape {shape} holds {part.numel()} numbers; {limit}.")
+        if func.overloadpacket in PRODUCTS and args[-1].shape[-2:][0] == self.keys:
+            raise Mistake("a product sums over all N keys at once; process `size` keys at a time.")
         return result
 
 
+PRODUCTS = {torch.ops.aten.mm, torch.ops.aten.bmm, torch.ops.aten.mv, torch.ops.aten.dot}
+
+
 def _in_blocks(attention_in_blocks, q, k, v, scalars, size):
-    with _AtMost(max(len(q) * size, q.numel(), v.numel())):
+    with _AtMost(max(len(q) * size, q.numel(), v.numel()), keys=len(q) if size < len(q) else None):
         return attention_in_blocks(q, k, v, scalars, size)
 
 
-def _block_case(N, d, D, size, scale):
+def _block_case(N, d, D, size, scale, shift=0):
     q, k, v, scalars = random((N, d), (N, d), (N, d + 1), (D + 1,), seed=N)
-    return [scale * q, scale * k, v, scalars, size]
+    return [scale * q, scale * k, v, scalars + shift, size]
 
 
 @compare(
     _block_case(12, 3, 4, 5, scale=1),
     _block_case(11, 4, 2, 3, scale=8),  # exp of these logits is infinite
     _block_case(9, 2, 20, 4, scale=1),  # more scalars than distances
+    _block_case(7, 2, 3, 3, scale=1, shift=-300),  # exp of these logits is 0
     _block_case(1, 2, 3, 4, scale=1),
     _block_case(6, 3, 0, 1, scale=4),  # one scalar for all distances
     run=_in_blocks,
@@ -126,6 +134,19 @@ def _block_case(N, d, D, size, scale):
 @mistake("distances beyond D read the last scalar, which has the index D.", last=2)
 @mistake("the distance |i - j| has no direction: use abs().", sided=True)
 @mistake("the dot products are divided by d; use √d.", power=1)
+@mistake(
+    "the largest logit so far starts at 0, so that a row of very negative logits gets 0/0; start "
+    "at -inf.",
+    least=0.0,
+)
+@mistake(
+    "√d comes from the width of v; d is the width of q and k.",
+    given=lambda q, k, v, *rest: (q * (q.shape[1] / v.shape[1]) ** 0.5, k, v, *rest),
+)
+@mistake(
+    "the bias is divided by √d as well; divide only the products.",
+    given=lambda q, k, v, scalars, size: (q, k, v, scalars / q.shape[1] ** 0.5, size),
+)
 @mistake("the bias is missing.", given=lambda q, k, v, scalars, size: (q, k, v, 0 * scalars, size))
 @mistake("this is the mean of the blocks' softmaxes; all keys share one softmax.", mean=True)
 @mistake(
@@ -137,8 +158,8 @@ def _block_case(N, d, D, size, scale):
 @mistake(
     "compute distances from a node's number in the graph, not from its place in the block.", first=1
 )
-@mistake("the last block may be smaller than the others, but it counts.", whole=True)
-@mistake("divide the dot products by √d.", power=0)
+@mistake("the last block is left out; it counts even if it is smaller than the others.", whole=True)
+@mistake("the dot products are not divided by √d.", power=0)
 def check_attention_in_blocks(
     q,
     k,
@@ -154,10 +175,11 @@ def check_attention_in_blocks(
     last=1,
     sided=False,
     mean=False,
+    least=-math.inf,
 ):
     """The softmax over all keys is built block by block, with memory in proportion to N."""
     N, d = q.shape
-    largest = q.new_full((N, 1), -math.inf)
+    largest = q.new_full((N, 1), least)
     total = q.new_zeros(N, 1)
     z = torch.zeros_like(v)
     for start in range(0, N // size * size if whole else N, size):
@@ -189,7 +211,22 @@ DIRECTED = torch.stack([ONE_WAY_PATH, ONE_WAY_RING, THERE_AND_BACK])
 REAL = torch.arange(6) < torch.tensor([[6], [4], [3]])
 
 
-@compare((DIRECTED, REAL), (DIRECTED[:2], REAL[:2]), (DIRECTED[1:, :5, :5], REAL[1:, :5]))
+LAYERS = [[0], [*range(1, 17)], [*range(17, 33)], [33]]  # 256 paths lead from the first to the last
+STEPS = [pair for one, other in pairwise(LAYERS) for pair in product(one, other)]
+LONG_PATH = [(i, i + 1) for i in range(14)]
+LARGE = torch.stack([adjacency(34, *edges, directed=True) for edges in (STEPS, LONG_PATH)])
+
+
+@compare(
+    (DIRECTED, REAL),
+    (DIRECTED[:2], REAL[:2]),
+    (LARGE, torch.arange(34) < torch.tensor([[34], [15]])),
+    (DIRECTED[1:, :5, :5], REAL[1:, :5]),
+)
+@mistake(
+    "in torch.uint8 the number of paths is taken modulo 256, and 256 paths count as none.",
+    lambda A, mask: _by_bytes(A, mask),
+)
 @mistake("row i holds the steps from i to j, not from j to i.", then=lambda D: D.mT)
 @mistake("a pair without a path gets -1, not 0.", never=lambda N: 0)
 @mistake("a pair without a path gets -1, not N.", never=lambda N: N)
@@ -212,7 +249,10 @@ REAL = torch.arange(6) < torch.tensor([[6], [4], [3]])
     "these are the edges alone; continue with more steps.", lambda A, mask: torch.where(A, 1, -1)
 )
 @mistake("every distance but 0 is one too large.", then=lambda D: torch.where(D > 0, D + 1, D))
-@mistake("a node is 0 steps from itself.", then=lambda D: torch.where(D == 0, -1, D))
+@mistake(
+    "the diagonal is -1, but a node is 0 steps from itself.",
+    then=lambda D: torch.where(D == 0, -1, D),
+)
 def check_distances(A, mask, steps=lambda N, mask: N - 1, never=lambda N: -1, again=False):
     """A pair's distance is the first power of A that reaches it, for all graphs at once."""
     N = A.shape[-1]
@@ -231,6 +271,15 @@ def check_distances(A, mask, steps=lambda N, mask: N - 1, never=lambda N: -1, ag
     return D
 
 
+def _by_bytes(A, mask):
+    walks = torch.diag_embed(mask).to(torch.uint8)
+    D = torch.where(walks > 0, 0, -1)
+    for step in range(1, A.shape[-1]):
+        walks = walks @ A.to(torch.uint8)
+        D[(walks > 0) & (D < 0)] = step
+    return D
+
+
 def _order(epoch):
     """Seven graphs, in another order in each epoch."""
     return torch.tensor([((3 + int(epoch)) * i + 5 * int(epoch) + 2) % 7 for i in range(7)])
@@ -246,6 +295,7 @@ def _order_of_six(epoch):
     (_order_of_six, 4, 6, 2),
     (_order_of_six, 9, 6, 1),
     (_order, 3, 7, 10),  # one batch an epoch
+    (_order, 2, 7, 5),  # batches of 5 and 2
     view=integers,
     explain=lambda got, right, order, steps, num_graphs, batch_size: (
         f"after {steps} steps with {num_graphs} graphs in batches of {batch_size} you return "
@@ -258,13 +308,14 @@ def _order_of_six(epoch):
 )
 @mistake("after `steps` steps the next batch has the number `steps`, counted from 0.", later=-1)
 @mistake(
-    "epochs are counted from 0.", given=lambda order, *rest: (lambda epoch: order(epoch + 1), *rest)
+    "the epoch is one too large; the first is epoch 0.",
+    given=lambda order, *rest: (lambda epoch: order(epoch + 1), *rest),
 )
 @mistake(
     "`steps` counts over all epochs; each epoch begins again with its first batch.",
     lambda order, steps, n, b: order(0)[steps * b : steps * b + b].tolist(),
 )
-@mistake("batch number p begins at p * batch_size.", factor=1)
+@mistake("batch p begins at place p; it should begin at place p * batch_size.", factor=1)
 @mistake(
     "the last batch of an epoch is smaller; do not fill it up from the start of the order.",
     wraps=True,
@@ -276,13 +327,13 @@ def _order_of_six(epoch):
 @mistake("this is all that is left of the epoch; take batch_size graphs.", size=None)
 @mistake("these are batch_size + 1 graphs; a slice ends before its second number.", size=1)
 @mistake("the batch is in reverse order.", then=lambda batch: batch[::-1])
-@mistake("keep the order of the graphs.", then=sorted)
+@mistake("the batch is sorted; keep the order of the graphs.", then=sorted)
 @mistake("n // b + 1 is one batch too many if b divides n.", rounded=lambda x: math.floor(x) + 1)
 @mistake(
     "each epoch has its own order; pass its number.",
     given=lambda order, *rest: (lambda _: order(0), *rest),
 )
-@mistake("this is the epoch's first batch; skip those that were taken.", again=True)
+@mistake("this is the epoch's first batch; skip the batches that were already read.", again=True)
 @mistake(
     "the last batch of an epoch may be smaller, but it also counts as a step.", rounded=math.floor
 )
@@ -298,7 +349,7 @@ def check_next_batch(
     wraps=False,
     size=0,
 ):
-    """Seed, epoch and position are all that a run needs to store about its order."""
+    """A run can resume its order of graphs from the seed, the epoch and the position alone."""
     epoch, place = divmod(max(steps + later, 0), rounded(num_graphs / batch_size))
     start = 0 if again else place * (factor or batch_size)
     graphs = order(epoch).repeat(2) if wraps else order(epoch)

@@ -27,15 +27,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from gtcourse.course.exercises.diagnosis import OTHER_FACTORS, place_of, relations
 
 UNATTEMPTED = "Not attempted yet:"
-"""How the answer to an exercise begins whose gap is still there; the book leaves it out."""
+"""How the answer to an unattempted exercise begins; the book does not show it."""
 
 SECONDS = 20.0
-"""How long a check may take; right answers need less than one."""
+"""How long a check may take; right answers take less than a second."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """``passed`` is None where nothing has been attempted."""
+    """The result of a check; ``passed`` is None if nothing has been attempted."""
 
     passed: bool | None
     message: str
@@ -45,7 +45,7 @@ class Result:
         return f"{opening} {self.message}"
 
 
-class Missing(Exception):  # noqa: N818 (a state of the exercise, no error)
+class Missing(Exception):  # noqa: N818 (a state of the exercise, not an error)
     """The answer is still the stub."""
 
 
@@ -54,15 +54,15 @@ class Mistake(Exception):  # noqa: N818
 
 
 class TookTooLong(BaseException):
-    """The time is over; no ``except Exception`` of the reader's code catches it."""
+    """The time limit has passed; ``except Exception`` in the reader's code does not catch it."""
 
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raises :class:`TookTooLong` in this thread once the time is over.
+    """Raises :class:`TookTooLong` in this thread when the time limit has passed.
 
-    It is raised between two steps of Python, so a loop that never ends is stopped, and a single
-    long operation of PyTorch is not.
+    It is raised between two steps of Python. An endless loop is stopped, but a single long
+    operation of PyTorch is not.
     """
     thread = ctypes.c_ulong(threading.get_ident())
     lock = threading.Lock()
@@ -94,7 +94,7 @@ def checker(check: Callable[..., None]) -> Callable[..., Result]:
     """Turns a function that raises :class:`Mistake` into one that returns a :class:`Result`.
 
     The answer, its first argument, is "not attempted yet" while it is ``...`` or None, or a
-    function whose body is ``...``. The docstring says what a correct answer has shown.
+    function whose body is ``...``. The docstring is shown when the answer is correct.
     """
 
     @wraps(check)
@@ -138,8 +138,8 @@ def _attempted(answer):
 def mistake(hint: str, answer=None, *, given=None, then=None, **options) -> Callable:
     """Adds a known mistake, and the hint for it, to the reference below it.
 
-    The mistake is ``answer``, or the reference with ``options``, with arguments that ``given``
-    changes (it returns a tuple) and a result that ``then`` changes.
+    The mistake is ``answer``, or else the reference with ``options``. ``given`` changes the
+    arguments (it returns a tuple), and ``then`` changes the result.
     """
 
     def decorate(reference: Callable) -> Callable:
@@ -155,23 +155,23 @@ def mistake(hint: str, answer=None, *, given=None, then=None, **options) -> Call
 
 
 class compare:  # noqa: N801 (a decorator)
-    """Turns a reference, which is a right answer, into the checker of an exercise.
+    """Turns a reference, a right answer, into the checker of an exercise.
 
     Every checker follows one rule. The answer is called with each case, and with the last one in
     double precision. It may not change its arguments. Lists, NumPy arrays and tensors of either
     precision are right if their values are.
 
-    A wrong answer gets the first of these that holds in every case: the hint of a known mistake
-    with the same results, an argument for which the results would be right, and a relation of its
-    results to the right ones. Otherwise it is told which entries are wrong.
+    The message about a wrong answer is the first of these that fits every case: the hint of a
+    known mistake with the same results, an argument for which the results would be right, or a
+    relation of the results to the right ones. If none fits, it lists the wrong entries.
 
     Args:
         cases: the arguments of each call: at least two, in which all sizes differ.
         run: how an answer is called with the arguments of a case.
-        view: what of a result is compared, where several are right; it also takes the arguments.
-            Tensors that it is given have the right shape.
-        explain: a sentence about a wrong result, from it, the right one and the arguments; for
-            results of which a single entry says little.
+        view: maps a result to what is compared, where several results are right; it also takes
+            the arguments. Tensors that it is given have the right shape.
+        explain: makes a sentence from a wrong result, the right one and the arguments; for results
+            of which a single entry says little.
         parts: the names of the parts, if the result is a tuple.
         atol: how far a number may be from the reference's.
         gradients: whether gradients are compared as well; only where the exercise asks for them.
@@ -213,10 +213,10 @@ class compare:  # noqa: N801 (a decorator)
                 if case is self.cases[0]:
                     raise
                 hint = (
-                    "Do you fix a size or a dtype? Make new tensors with `x.new_zeros(...)` or "
+                    "Is a size or a dtype hard-coded? Make new tensors with `x.new_zeros(...)` or "
                     "dtype=x.dtype."
                 )
-                start = "your code works for other sizes or dtypes, but here it raised"
+                start = "your code runs for other sizes or dtypes, but here it raised"
                 raise Mistake(f"{start}: {error}. {hint}") from error
             for name, x, y in zip(self.names, case, given, strict=False):
                 same = torch.equal(x, y) if isinstance(x, Tensor) else repr(x) == repr(y)
@@ -256,7 +256,7 @@ class compare:  # noqa: N801 (a decorator)
         return f"expected {_shown(other)}, got {_shown(one)}."
 
     def cause(self, answer: Callable, case: Sequence, part: int) -> str | None:
-        """What is so in this case and in all others, and names the likely mistake."""
+        """A sentence that fits this case and all others and names the likely mistake."""
         count = len(case)
         known = self.reference.mistakes.items()
         return (
@@ -266,7 +266,7 @@ class compare:  # noqa: N801 (a decorator)
         )
 
     def hint(self, likely: Iterable, answer: Callable, case: Sequence, part: int) -> str | None:
-        """The hint of the mistake that has the answer's results, in this case and in all others."""
+        """The hint of the mistake with the answer's results in this case and in all others."""
         end = time.monotonic() + SECONDS / 10  # a hint is not worth a longer wait
         for hint, wrong in likely:
             for other in [case, *self.cases]:
@@ -280,7 +280,7 @@ class compare:  # noqa: N801 (a decorator)
         return None
 
     def agree(self, one: Callable, other: Callable, case: Sequence, part: int) -> bool | None:
-        """Whether two answers have one result; None if either of them cannot take the case."""
+        """Whether two answers have equal results; None if either of them raises."""
         with suppress(Exception), warnings.catch_warnings(action="ignore"):
             got, expected = (self.run(each, *deepcopy(case)) for each in (one, other))
             return self.difference(got, expected, case, part) is None
@@ -382,8 +382,8 @@ class compare:  # noqa: N801 (a decorator)
         require(got or not right, f"{start} no gradient reaches the arguments: {hint}")
         for name, expected in right.items():
             hint = (
-                "replacing NaN afterwards is too late; change the row before the softmax or the "
-                "division."
+                "it is too late to replace NaN afterwards; change the row before the softmax or "
+                "before the division."
             )
             is_finite = got[name].isfinite().all()
             require(is_finite, f"{start} the gradient of `{name}` is not finite: {hint}")
@@ -432,7 +432,7 @@ CHANGED_NUMBERS = {
 
 
 def random(*shapes: Sequence[int], seed: int = 1) -> list[Tensor]:
-    """Normal numbers, the same on every call."""
+    """Normally distributed numbers, the same on every call."""
     generator = torch.Generator().manual_seed(seed)
     return [torch.randn(*shape, generator=generator) for shape in shapes]
 
@@ -472,7 +472,7 @@ def integers(answer: object, *_) -> list[int]:
     try:
         return [index(n) for n in answer]
     except TypeError:
-        raise Mistake(f"expected a list of whole numbers, got {answer}.") from None
+        raise Mistake(f"expected a list of whole numbers, got {answer!r:.60}.") from None
 
 
 def without_loops(answer: Callable) -> None:
@@ -496,8 +496,8 @@ def in_one_go(answer: Callable, *cases: Sequence, what: str) -> None:
     """Raises :class:`Mistake` if a case takes many more operations than another one.
 
     Args:
-        cases: the arguments of each call; there is ten times as much of something in one.
-        what: of which there is more.
+        cases: the arguments of each call; one case has ten times as much of something.
+        what: what it has more of.
     """
     counts = []
     for case in cases:
@@ -509,7 +509,7 @@ def in_one_go(answer: Callable, *cases: Sequence, what: str) -> None:
 
 
 def without_autograd(answer: Callable) -> None:
-    """Raises :class:`Mistake` if the code of a function asks PyTorch for a gradient."""
+    """Raises :class:`Mistake` if the code of a function computes gradients with PyTorch."""
     asking = {"autograd", "backward", "grad", "jacobian", "jacrev", "vjp", "requires_grad_"}
     asking |= {"jacfwd", "jvp", "requires_grad", "grad_and_value", "enable_grad"}
     used = {name for code in _codes(answer) for name in code.co_names}
@@ -541,7 +541,7 @@ def _is_float(x: object) -> bool:
 
 
 def _another_kind(got: object, right: object) -> str | None:
-    """A sentence if a result is no tensor of the right shape, or no number, where one is right."""
+    """A sentence if the result should be a tensor of the right shape, or a number, and is not."""
     if isinstance(right, Tensor):
         if isinstance(got, list | tuple | np.ndarray):
             with suppress(ValueError, TypeError, RuntimeError, Mistake):  # rows of other lengths
@@ -559,7 +559,8 @@ def _another_kind(got: object, right: object) -> str | None:
         if isinstance(got, Tensor | np.generic | np.ndarray) and math.prod(got.shape) == 1:
             got = got.item()
         if not isinstance(got, int | float) or isinstance(got, bool):
-            return f"expected a number, got a {type(got).__name__}."
+            shape = f" of shape {list(got.shape)}" if hasattr(got, "shape") else ""
+            return f"expected a number, got a {type(got).__name__}{shape}."
     return None
 
 
@@ -580,7 +581,8 @@ def _equal(one: object, other: object, atol: float) -> bool:
     if isinstance(other, Tensor):
         return one.shape == other.shape and bool(_close(one, other, atol).all())
     if isinstance(other, int | float):  # single precision is enough
-        return abs(one - other) <= atol + 1e-6 * abs(other) or one == other
+        close = math.isfinite(other) and abs(one - other) <= atol + 1e-6 * abs(other)
+        return close or one == other or (math.isnan(one) and math.isnan(other))
     return one == other
 
 

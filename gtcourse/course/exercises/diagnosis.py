@@ -1,8 +1,7 @@
 """What can be said about a wrong tensor beside the right one.
 
-A relation is a fact about all of its entries, such as "every entry is twice the right one". Where
-there is none, :func:`place_of` says which entries are wrong. Both state what is so and guess
-nothing.
+A relation is a fact about all of its entries, such as "every entry is twice the right one". If
+there is none, :func:`place_of` says which entries are wrong. Both state facts only.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ class Change:
     """A change that turns the right result into a wrong one, or a wrong one into the right one.
 
     Attributes:
-        sentence: what the reader is told. In it, ``{entry}`` stands for "every entry", or for "it"
-            where the result is a single number.
+        sentence: the message for the reader. In it, ``{entry}`` stands for "every entry", or for
+            "it" where the result is a single number.
         apply: the change.
-        needs_axes: whether it is looked for in tensors alone, and not in single numbers.
+        needs_axes: whether the change applies only to tensors, not to single numbers.
     """
 
     sentence: str
@@ -70,8 +69,8 @@ TO_THE_RIGHT = (
 """What makes a wrong result right."""
 
 OTHER_FACTORS = (
-    "every entry is the right one times a factor that depends on the sizes: do you use "
-    "the wrong size?"
+    "every entry is the right one times a factor, which is not the same for all inputs: check what "
+    "you multiply by or divide by."
 )
 """Said instead of the factor where it differs between inputs."""
 
@@ -119,8 +118,10 @@ def _relations(
     if got.isnan().any() and not right.isnan().any():
         place = got.isnan().nonzero()[0].tolist()
         where = f", at {place}" if place else ""
-        cause = "does it come from 0/0, inf/inf or a softmax over nothing but -inf?"
-        yield "NaN", f"an entry is NaN{where}: {cause}"
+        cause = (
+            "0/0, inf/inf, the logarithm of a negative number or a softmax over nothing but -inf"
+        )
+        yield "NaN", f"an entry is NaN{where}: does it come from {cause}?"
         return
     is_tensor = right.dim() > 0
     entry = "every entry" if is_tensor else "it"
@@ -148,7 +149,7 @@ def _relations(
     if scale.isfinite() and abs(scale) > 1e-6 and same(got, scale * right):
         # Any number is a multiple of any other: of single numbers, the factor is part of the kind.
         kind = "factor" if is_tensor else f"factor {scale:.3g}"
-        yield kind, f"{entry} is {scale:.4g} times the right one: a factor is missing."
+        yield kind, f"{entry} is {scale:.4g} times the right one: check the factors."
     shift = (got - right).flatten()[:1]
     if is_tensor and same(got, right + shift):
         yield "shift", "every entry is off by the same number."

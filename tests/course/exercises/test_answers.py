@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from gtcourse.course.blindness import connected_graphs
+from gtcourse.course.exercises.checker import random
 from tests.course.exercises.test_texts import CHECKERS, EXERCISES, MODULES, TEXTS, folded_solutions
 
 c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 = MODULES.values()
@@ -27,7 +28,7 @@ def on_a_busy_machine(monkeypatch):
 
 
 @pytest.mark.parametrize(("stem", "exercise"), EXERCISES)
-def test_the_folded_solution_passes(stem, exercise):
+def test_the_printed_solution_passes(stem, exercise):
     names = folded_solutions(TEXTS[stem], **GIVEN) | {"chapter" + stem[:2]: MODULES[stem]}
     names[exercise.checker] = CHECKERS[stem[:2], exercise.checker]
     result = eval(exercise.stub.splitlines()[-1], names)
@@ -125,7 +126,7 @@ def all_at_once(q, k, v, scalars, size):
     return (q @ k.T / q.shape[1] ** 0.5 + scalars[away]).softmax(dim=1) @ v
 
 
-def in_blocks_of_queries_as_well(q, k, v, scalars, size):
+def one_query_after_another(q, k, v, scalars, size):
     rows = []
     for i in range(len(q)):  # one query at a time needs no running maximum
         away = (torch.arange(len(q)) - i).abs().clamp(max=len(scalars) - 1)
@@ -338,6 +339,91 @@ def maximum(*columns):
     return lambda: c1.check_maximum(*(torch.tensor(column)[:, None] for column in columns))
 
 
+def one_pattern_for_all_graphs(v):
+    """Signs that differ between eigenvectors and graphs, but not independently."""
+    pattern = signs(v.shape[2])
+    pattern[:2] = torch.tensor([1, -1])
+    return v * pattern * signs(len(v), 1, 1)
+
+
+def projectors_by_rounded_eigenvalues(L, digits):
+    values, vectors = torch.linalg.eigh(L)
+    values = values.round(decimals=digits)
+    spaces = [vectors[:, values == value] for value in values.unique()]
+    return torch.stack([V @ V.T for V in spaces])
+
+
+def projectors_by_relative_differences(L):
+    values, vectors = torch.linalg.eigh(L)
+    last = values[1:].isclose(values[:-1], rtol=1e-4, atol=1e-6).logical_not().nonzero().flatten()
+    return torch.stack([V @ V.T for V in vectors.tensor_split(last + 1, dim=1)])
+
+
+def signnet_sum_over(real):
+    return lambda phi, rho, U: rho(
+        sum(phi(s * u[:, None]) for u in U.T if real(u) for s in (1, -1))
+    )
+
+
+def judged_with(**weights):
+    """A test of a head with fixed weights, which some wrong heads pass."""
+
+    def is_right(head):
+        distance = torch.tensor([[0, 1, 2, 3], [-1, 0, 1, 2], [-1, -1, 0, 1], [-1, -1, -1, 0]])
+        h, W_Q, W_K, W_V = random((4, 4, 4))[0]
+        scalars = torch.tensor([-1.0, 0.5, 0, 1])
+        given = {"W_Q": W_Q / 2, "W_K": W_K / 2, "W_V": W_V, "scalars": scalars}
+        given |= {name: make(given) for name, make in weights.items()}
+        return torch.allclose(head(h, distance, **given), c6.head(h, distance, **given), atol=1e-4)
+
+    return is_right
+
+
+def sum_and_ends_of(near):
+    return (len(near), min(near), max(near), sum(near)) if near else ()
+
+
+def attention_by_exp(dots, b, g, real):
+    e = (dots.clamp(-5, 5) + b).exp() * real
+    return e / e.sum(dim=1, keepdim=True) * g.sigmoid()
+
+
+def relations_by_adding_bonds(distance, bond, E, L):
+    """Where there is no edge, ``bond`` is 0."""
+    ids = torch.where(distance > L, E + L, distance + E - 1)
+    ids = torch.where(distance < 0, E + L + 1, ids)
+    return torch.where((distance == 0) | (distance == 1), distance, ids) + bond
+
+
+def heat_by_eigenvectors(A, t):
+    values, vectors = torch.linalg.eigh(A.sum(dim=1).diag() - A)
+    return (vectors * (-t * values).exp() @ vectors.T).log()
+
+
+def honest_error_of_centred(fit, x, y, group):
+    return c10.check_honest_error.reference(fit, x, y - y.mean(), group)
+
+
+def honest_error_in_place(fit, x, y, group):
+    order = group.argsort()
+    for part in (x, y, group):
+        part[:] = part[order]
+    return c10.check_honest_error.reference(fit, x, y, group)
+
+
+def without_node_by_division(s, v):
+    a = s.softmax(dim=0)[:, None]
+    z = (a * v).sum(dim=0)
+    return z - (z - a * v) / (1 - a)
+
+
+def everything_but_end(predict, begin, end, limit):
+    written = [begin]
+    for _ in range(limit):
+        written.append(int(predict(written)[-1].argmax()))
+    return [token for token in written[1:] if token != end]
+
+
 VALUES = [
     (maximum([0.0, 0.0], [0.0, 1.0], [0.0, 1.0]), "all weights are equal"),
     (maximum([-50.0, 0.0], [0.0, 1.0], [0.0, 1.0]), "pick the minimum"),
@@ -359,9 +445,9 @@ VALUES = [
     (lambda: c6.check_two_pairs((CUBE, DIAMETERS), (CUBE, DIAMETERS)), "expected at most 5"),
     (lambda: c6.check_two_pairs((CUBE, DIAMETERS), (HOUSE, HOUSE[:-1])), "a node has the distanc"),
     (lambda: c6.check_two_pairs(([*CUBE[:2], (5, 6)], CUBE), (HOUSE, K23)), "is not connected"),
-    (lambda: c6.check_two_pairs(CUBE, (HOUSE, K23)), "has to be two lists of edges"),
+    (lambda: c6.check_two_pairs(CUBE, (HOUSE, K23)), "has to consist of two lists of edges"),
     (lambda: c7.check_triangles(WITH, WITH, triangle_gate), "on 1 triangle in both graphs"),
-    (lambda: c7.check_triangles(WITH, WITH[:-1], triangle_gate), "node 4 has a different degree"),
+    (lambda: c7.check_triangles(WITH, WITH[:-1], triangle_gate), "node 4 has different degrees"),
     (
         lambda: c7.check_triangles(
             [(0, 1), (0, 2), (1, 2), (3, 4), (4, 5), (5, 3)],
@@ -379,7 +465,23 @@ VALUES = [
             WITHOUT,
             lambda A, share, N: torch.where(A, (A.float() @ A.float()) / N, 0.0).logit(),
         ),
-        "raised RuntimeError",
+        "may read only the two numbers of that pair",
+    ),
+    (
+        lambda: c7.check_triangles(
+            WITH, WITHOUT, lambda A, share, N: torch.where(A, share, -math.inf)
+        ),
+        "σ(-inf) is 0, but σ of a share is not the share",
+    ),
+    (
+        lambda: c7.check_triangles(
+            WITH, WITHOUT, lambda A, share, N: torch.where(A, 6 * share / N, 0.0).logit()
+        ),
+        "so z should be",
+    ),
+    (
+        lambda: c7.check_triangles(WITH, WITHOUT, lambda A, share, N: (A * share).log()),
+        "the inverse of σ is the logit",
     ),
 ]
 
@@ -412,7 +514,7 @@ WRONG = [
     (c1.check_columns, forgotten_return, "did you forget `return`?"),
     (c1.check_columns, lambda Q, K, V: V @ (K.T @ Q / 3).softmax(0), "entries"),
     (c1.check_columns, lambda Q, K, V: Q @ K, "raised RuntimeError"),
-    (c1.check_columns, in_single_precision, "works for other sizes or dtypes"),
+    (c1.check_columns, in_single_precision, "runs for other sizes or dtypes"),
     (c1.check_masked_attention, masked, "the gradient of `v` is not finite"),
     (*given(c1.check_masked_attention, lambda q, *rest: (q.detach(), *rest)), "gradient of `q`"),
     (*changing(c1.check_masked_attention, 3, lambda m: m.fill_(True)), "`mask` has been changed"),
@@ -447,7 +549,17 @@ WRONG = [
         lambda h, A, W, U: (h @ W + A @ h @ U).tanh() * A.sum(1).max(),
         "reads edges between nodes",
     ),
-    (*given(c9.check_attention_filters, lambda q, k, E, H: (q, k, E, 2)), "entries are wrong"),
+    (*given(c9.check_filters_without_colour, lambda a, H: (a, 2)), "expected the shape [3, 5, 5]"),
+    (
+        c9.check_filters_without_colour,
+        lambda a, H: F.normalize(a.unflatten(0, (H, -1)).amin(dim=1), p=1, dim=-1),
+        "entries are wrong",
+    ),
+    (
+        c9.check_filters_without_colour,
+        lambda a, H: a.unflatten(0, (H, -1)).log().mean(dim=1).nan_to_num(neginf=0).softmax(-1),
+        "entries are wrong",
+    ),
     (c3.check_layers_needed, layers_if_connected, "for a directed graph of 3 nodes"),
     (
         c12.check_distances,
@@ -506,12 +618,13 @@ WRONG = [
     (c8.check_key_context, lambda k, R, r: (k[:, None] * R[:, r]).sum(3), "vector for every pair"),
     (*given(c8.check_key_context, lambda k, R, r: (k.flip(0), R, r)), "for `k` in reverse"),
     (*given(c8.check_counting_table, lambda E, L: (L, E)), "`E` and `L` swapped"),
-    (c8.check_dial_table, lambda: dial(18.0), "gets only 98.6%"),
+    (c8.check_dial_table, lambda: dial(18.0), "gets only 98.64%"),
     (c8.check_dial_table, lambda: dial(first=2), "with dial 1 attends to distance 2"),
     (c8.check_dial_table, lambda: dial(-30.0), "the sign is"),
     (c8.check_dial_table, lambda: dial().log(), "finite"),
     (*then(c9.check_ring_bound, torch.Tensor.int), "expected torch.bool"),
-    (*given(c9.check_attention_filters, lambda q, k, E, H: (q, k, E.mT, H)), "`E` transposed"),
+    (*given(c9.check_filters_without_colour, lambda a, H: (a.mT, H)), "`a` transposed"),
+    (c9.check_filters_without_colour, lambda a, H: a, "expected the shape"),
     (*then(c9.check_pixel_rows, torch.Tensor.double), "rows of a table are integers"),
     (*given(c9.check_pixel_rows, lambda h, w, M: (w, h, M)), "column by column"),
     (c9.check_backward, lambda a, m, keep, g: a, "expected 2 results"),
@@ -532,12 +645,118 @@ WRONG = [
     (c12.check_padding_share, lambda *_: [0.5], "expected a number, got a list"),
     (*changing(c12.check_padding_share, 0, list.sort), "`sizes` has been changed"),
     (c12.check_attention_in_blocks, all_at_once, "numbers, N · size or N · d"),
-    (c6.check_is_right, lambda head: True, "8 of the 8 wrong heads pass"),
+    (c6.check_is_right, lambda head: True, "10 of the 10 wrong heads pass"),
     (c6.check_is_right, lambda head: False, "rejects the right head"),
     (c6.check_is_right, lambda head: "yes", "expected True or False, got a str"),
     (c6.check_is_right, on_an_undirected_path, "one that reads the distance from j to i"),
-    (c6.check_is_right, only_of_the_shape, "8 of the 8 wrong heads pass"),
+    (c6.check_is_right, only_of_the_shape, "10 of the 10 wrong heads pass"),
     (*given(c12.check_distances, lambda A, mask: (A | A.mT, mask)), "made symmetric"),
+    (c5.check_random_signs, one_pattern_for_all_graphs, "1 have the same sign in 0% of the graph"),
+    (
+        c5.check_random_signs,
+        lambda v: v.half() * signs(len(v), 1, v.shape[2]),
+        "multiply by 1 or -1 only",
+    ),
+    (c5.check_signnet_sum, signnet_sum_over(lambda u: (u > 0).any()), "entries are wrong"),
+    (c5.check_signnet_sum, signnet_sum_over(lambda u: u.abs().max() > 0.3), "was every column le"),
+    (
+        c5.check_projectors,
+        lambda L: projectors_by_rounded_eigenvalues(L, 2),
+        "different eigenvalues were treated as equal",
+    ),
+    (c5.check_projectors, projectors_by_relative_differences, "were treated as equal"),
+    (c5.check_projectors, lambda L: [[]], "expected tensors of shapes [[4, 4]], got [[0]]"),
+    (c5.check_projectors, lambda L: 3.0, "expected matrices of shape [4, 4], got 3.0"),
+    (c2.check_greedy, everything_but_end, "the result is [5, 1, 3, 6, 4"),
+    (
+        *then(c2.check_greedy, lambda tokens: [token for token in tokens if token != 1]),
+        "the result is [5, 3], not [5, 1, 3]",
+    ),
+    (c6.check_is_right, judged_with(W_V=lambda _: torch.eye(4)), "without W_V"),
+    (c6.check_is_right, judged_with(W_K=lambda given: given["W_Q"]), "swaps W_Q and W_K"),
+    (c6.check_refine, refined_by(sum_and_ends_of), "neighbours of colours [0, 1, 3, 4]"),
+    (c7.check_gated_attention, attention_by_exp, "an entry is NaN"),
+    (
+        c7.check_gated_attention,
+        lambda d, b, g, real: (
+            (d.clamp(-5, 5) + b).masked_fill(~real, -10.0).softmax(dim=1) * g.sigmoid()
+        ),
+        "entries are wrong",
+    ),
+    (c7.check_distance_objective, lambda *_: torch.zeros(3), "got a Tensor of shape [3]"),
+    (c8.check_dial_table, lambda: dial(18.87), "gets only 98.99% of the attention"),
+    (
+        *given(c8.check_relation_ids, lambda d, b, E, L: (d, torch.maximum(b, b.T), E, L)),
+        "`bond` made symmetric",
+    ),
+    (
+        *given(c9.check_backward, lambda a, m, keep, g: (a, m, keep.T, g)),
+        "`keep` transposed",
+    ),
+    (c9.check_heat_bias, heat_by_eigenvectors, "logarithm of a negative number"),
+    (
+        *given(c10.check_ahead_of, lambda errors: ({n: e[:3] for n, e in errors.items()},)),
+        "('S', 'T') is in your answer",
+    ),
+    (
+        *given(
+            c10.check_ahead_of,
+            lambda errors: ({n: [round(x, 2) for x in e] for n, e in errors.items()},),
+        ),
+        "('U', 'V') is missing",
+    ),
+    (c10.check_honest_error, honest_error_of_centred, "expected"),
+    (c10.check_honest_error, honest_error_in_place, "`x` has been changed in place"),
+    (c10.check_layer, lambda h, A, W, U: h.add_(A @ h @ U).tanh(), "`h` has been changed in place"),
+    (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U) * len(h), "or their number"),
+    (
+        c10.check_layer,
+        lambda h, A, W, U: (h @ W + A @ h @ U).tanh() + (A @ A @ A).diagonal()[:, None],
+        "whether two of its neighbours are joined",
+    ),
+    (
+        c10.check_layer,
+        lambda h, A, W, U: (h @ W + A @ h @ U).tanh() + torch.rand(len(h), 1),
+        "two calls with the same arguments",
+    ),
+    (c11.check_leave_out, without_node_by_division, "an entry is NaN"),
+    (
+        c11.check_leave_out,
+        lambda s, v: c11.check_leave_out.reference(s, v, gone=-9.0),
+        "each row is a multiple of the right one",
+    ),
+    (
+        c6.check_spatial_bias,
+        lambda scalars, d: c6.check_spatial_bias.reference(scalars, d.clamp(max=4)),
+        "entries are wrong",
+    ),
+    (
+        c6.check_refine,
+        refined_by(lambda near: (len(near), sum(near), math.prod(x + 1 for x in near))),
+        "neighbours of colours [0, 5, 5]",
+    ),
+    (
+        *then(c9.check_heat_bias, lambda b: b.clamp(min=-1e4)),
+        "exactly where the right value is -inf",
+    ),
+    (c12.check_attention_in_blocks, one_query_after_another, "over all N keys at once"),
+    (
+        c12.check_distances,
+        lambda A, mask: c12.check_distances.reference(A, mask, steps=lambda N, mask: 6),
+        "entries are wrong",
+    ),
+    (
+        c12.check_next_batch,
+        lambda order, steps, n, b: order(steps // -(-n // b)).chunk(-(-n // b))[steps % -(-n // b)],
+        "with 7 graphs in batches of 5 you return",
+    ),
+    (
+        c4.check_anchor_distances,
+        lambda distance, members: c4.check_anchor_distances.reference(
+            torch.where(distance < 99, distance, -1), members
+        ),
+        "is -1, not 128",
+    ),
 ]
 
 
@@ -577,11 +796,10 @@ def rows_masked_too(dots, b, g, real):
     return (s.softmax(dim=1) * g.sigmoid()).masked_fill(~real[:, None], 7.0)
 
 
-def two_factors(q, k, E, H):
-    q, k = (x.unflatten(1, (H, -1)).transpose(0, 1) for x in (q, k))
-    K = q.shape[-1]
-    product = (q @ k.mT / K**0.5).exp().repeat_interleave(K, dim=0) * E.exp()
-    return product / product.sum(dim=-1, keepdim=True)
+def by_geometric_means(a, H):
+    heads = a.unflatten(0, (H, -1))
+    means = torch.stack([head.prod(dim=0) ** (1 / len(head)) for head in heads])
+    return means / means.sum(dim=-1, keepdim=True)
 
 
 def by_detours(A, mask):  # Floyd and Warshall, as floats
@@ -647,7 +865,6 @@ RIGHT = [
             ]
         ).mean(),
     ),
-    (c12.check_attention_in_blocks, in_blocks_of_queries_as_well),
     (c6.check_is_right, with_assertions),
     (
         c5.check_signnet_sum,
@@ -671,7 +888,8 @@ RIGHT = [
         ),
     ),
     (c8.check_dial_table, lambda: dial() - 100.0),
-    (c9.check_attention_filters, two_factors),
+    (c9.check_filters_without_colour, by_geometric_means),
+    then(c9.check_filters_without_colour, torch.Tensor.tolist),
     (
         c10.check_gat_logits,
         lambda a, b, A: torch.where(A.T, F.leaky_relu(a[:, None] + b, 0.2), -math.inf),
@@ -683,6 +901,23 @@ RIGHT = [
     then(c12.check_padding_share, torch.tensor),
     then(c12.check_next_batch, torch.tensor),
     (c12.check_distances, by_detours),
+    (c5.check_random_signs, lambda v: v.numpy() * signs(len(v), 1, v.shape[2]).numpy()),
+    then(c5.check_projectors, torch.Tensor.tolist),
+    then(c5.check_projectors, torch.Tensor.numpy),
+    (
+        c7.check_gated_attention,
+        lambda d, b, g, r: c7.check_gated_attention.reference(d, b, g, r) * r[:, None],
+    ),
+    (c8.check_relation_ids, relations_by_adding_bonds),
+    (
+        c9.check_pixel_rows,
+        lambda h, w, M: (
+            torch.cdist(*[torch.cartesian_prod(torch.arange(float(h)), torch.arange(float(w)))] * 2)
+            .floor()
+            .clamp(max=M)
+            .long()
+        ),
+    ),
 ]
 
 
@@ -691,14 +926,14 @@ def test_another_right_answer_passes(check, answer):
     assert check(answer).passed, check(answer)
 
 
-def test_a_loop_that_never_ends_is_stopped(monkeypatch):
+def test_an_endless_loop_is_stopped(monkeypatch):
     monkeypatch.setattr("gtcourse.course.exercises.checker.SECONDS", 0.5)
     result = c3.check_layers_needed(layers_without_end)
     assert result.passed is False
     assert "stopped after 0.5 seconds: is there an endless loop?" in result.message
 
 
-def test_a_hint_holds_in_every_case():
+def test_a_hint_is_given_only_if_it_fits_every_case():
     """In the first case E equals L, so that the two readings cannot be told apart there."""
     result = c8.check_relation_ids(
         lambda d, bond, E, L: c8.check_relation_ids.reference(d, bond, 3, 3)
@@ -708,23 +943,23 @@ def test_a_hint_holds_in_every_case():
     assert "swapped" not in result.message
 
 
-def test_a_factor_that_only_one_case_has_is_not_named():
+def test_a_factor_that_differs_between_cases_is_not_stated():
     result = c11.check_entropy_share(lambda a: torch.special.entr(a).sum(-1) / (len(a) - 1) ** 2)
     assert result.passed is False
-    assert "a factor that depends on the sizes" in result.message
+    assert "which is not the same for all inputs" in result.message
 
 
-def test_a_wrong_type_is_not_taken_for_wrong_entries():
+def test_right_entries_of_a_wrong_dtype_are_reported_as_such():
     result = c3.check_mask(lambda *arguments: c3.check_mask.reference(*arguments).int())
     assert result.message == "the entries are right; expected torch.bool, got torch.int32."
 
 
-def test_no_known_mistake_is_right():
+def test_no_known_mistake_passes():
     for check, hint in KNOWN:
         assert not check(check.mistakes[hint]).passed
 
 
-def test_there_are_no_smaller_pairs_than_the_exercise_asks_for():
+def test_no_smaller_pairs_solve_the_exercise():
     graphs = connected_graphs(7)
     networks = [nx.from_numpy_array(graph.bonds) for graph in graphs if len(graph.atoms) > 1]
     returns, distances = (
@@ -735,7 +970,7 @@ def test_there_are_no_smaller_pairs_than_the_exercise_asks_for():
         assert len({equal[n] for n in small}) == len({(equal[n], other[n]) for n in small})
 
 
-def test_the_numbers_of_the_honest_evaluation_are_those_of_the_page():
+def test_errors_of_the_honest_evaluation_equal_those_printed_in_the_chapter():
     x, y, scaffold = c10.small_molecules()
     assert x.shape == (183, 512)
     assert len(set(scaffold.tolist())) == 10

@@ -5,13 +5,13 @@ import torch
 from gtcourse.course.exercises.diagnosis import place_of, relations
 
 
-def test_numbers_that_differ_in_the_fifth_figure_are_shown_to_differ():
+def test_numbers_are_printed_with_enough_digits_to_show_a_difference():
     got = torch.tensor([1.0003, 2.0], dtype=torch.float64)
     right = torch.tensor([1.0, 2.0], dtype=torch.float64)
     assert "is 1.0003, not 1." in place_of(got != right, got, right)
 
 
-def test_rows_that_are_multiples_are_recognised_beside_a_row_of_zeros():
+def test_multiples_of_rows_are_recognised_when_one_row_is_zero():
     right = torch.tensor([[1.0, 2.0, 4.0], [3.0, 1.0, 5.0], [0.0, 0.0, 0.0]])
     got = right * torch.tensor([[2.0], [3.0], [1.0]])
     found = relations(got, right, 1e-6)

@@ -17,7 +17,7 @@ def read(kind: int, who: str) -> dict[str, int]:
     return {"dial": 1 + (kind - 1) // 2, "sign": (kind - 1) % 2} if kind else {"asked": 0}
 
 
-def test_one_edge_has_a_label_in_both_directions_and_the_answer_is_that_label():
+def test_each_tree_has_one_labelled_edge_and_its_label_is_the_target():
     dataset = edge_labels(SIZES)
     check_graphs(dataset.graphs)
     for graph in dataset:
@@ -32,7 +32,7 @@ def test_one_edge_has_a_label_in_both_directions_and_the_answer_is_that_label():
 
 
 @pytest.mark.parametrize("who", ["listener", "speaker"])
-def test_on_a_path_the_asker_at_one_end_is_to_say_the_sign_of_the_one_speaker_that_counts(who):
+def test_the_dial_puzzles_target_is_the_sign_of_the_speaker_that_counts(who):
     dataset = dials(SIZES, steps=8, who=who)
     check_graphs(dataset.graphs)
     for graph in dataset:
