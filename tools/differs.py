@@ -3,11 +3,12 @@
 python -m tools.differs check    the pages agree with the rows and the record
 python -m tools.differs write    write the pages
 
-A page's rows are in a TOML file beside it. A row says what the ``paper``, its ``code`` and the
-course (``here``) do and ``why``, whom the course ``follows``, and which ``test`` shows it
-(tools/tested.toml says what a test checks). The places in braces in its ``effect`` are numbers of
+A page's rows are in a TOML file beside it. A row says what the ``paper`` and its ``code`` do, which
+of the two the package ``follows``, what it does in detail (``here``) and ``why``, and which
+``test`` shows it (tools/tested.toml says what a test checks). ``silent`` names the one of the two
+that says nothing about the point. The places in braces in its ``effect`` are numbers of
 book/differs/measured.json, which names the commit that measured them, or the test errors of
-recorded ``runs``.
+recorded ``runs``. ``sections`` are numbers of sections that explain the point.
 """
 
 import ast
@@ -20,16 +21,29 @@ from pathlib import Path
 
 from gtcourse.course.records import recorded
 from gtcourse.runs.record import spread
-from tools.ledger import SOURCES, TESTED, cited, read_chapters, runs, section_link
+from tools.ledger import SOURCES, TESTED, Place, anchor, cited, read_chapters, runs, section_link
 from tools.pages import device, markdown_table, run, together
-from tools.paths import ROOT, TEXTS, slug
+from tools.paths import PACKAGE, ROOT, TEXTS, slug
 
 FOLDER = ROOT / "book" / "differs"
 PAPERS = ("lecture", "signnet", "graphormer", "egt", "grpe", "csa")
-FOLLOWS = {"paper": "the paper", "code": "the code", "option": "either", "other": "neither"}
+FOLLOWS = {
+    "paper": ("the paper", "The package follows the paper."),
+    "code": ("the code", "The package follows the code."),
+    "both": ("both", "The package does what the paper and the code do."),
+    "option": ("either", "You can choose with an option of the package."),
+    "other": ("neither", "The package follows neither."),
+}
+"""Which side the package takes: in a table, and in the entry's first sentence about the package."""
+
+SILENT = {"paper": ("code", "option", "other"), "code": ("paper", "option", "other")}
+"""What the package can follow if the paper, or the code, says nothing about the point."""
+
+OPTION = re.compile(r"\b([a-z]\w*)=")
+POWER = re.compile(r"\b(\d(?:\.\d+)?)e-0?(\d+)\b")
 HEADER = "<!-- written by python -m tools.differs write -->"
-FILTER = '## All of them\n\n```{raw} html\n<div class="filter"></div>\n```'
-COLUMNS = ("source", "equation", "what", "here", "test error")
+FILTER = '## All entries\n\n```{raw} html\n<div class="filter"></div>\n```'
+COLUMNS = ("source", "place", "entry", "the package follows", "test error")
 PAGE = """\
 (differs-{name})=
 
@@ -37,11 +51,11 @@ PAGE = """\
 
 {intro}
 
-The table has {count} entries. In most of them the paper and the code differ. In the others, the
-paper or the code says nothing about the point, or both agree on something that readers may not
-expect. The column *here* shows which one the package follows. The last column gives, where we have
-it, the test error of the trained small model with the package's version, and after the arrow its
-error with the other version.
+The table has {count} entries. The column *the package follows* names the paper, the code, both,
+either or neither, as the [first of these pages](differs) explains. The last column gives the test
+error of a trained small model, first with the package's version and after the arrow with the other
+version that the entry names. It is empty where we have not measured this. In the entries, ± is the
+standard deviation over three seeds.
 
 {overview}
 
@@ -86,9 +100,32 @@ def faults(name: str, rows: list[dict]) -> list[str]:
             found.append(f"{name}.toml, {row['id']}: tools/tested.toml does not say what it tests")
         if not re.search(r"\{\w", row["effect"]):
             found.append(f"{name}.toml, {row['id']}: its effect has no number of a run")
-        if row["follows"] not in FOLLOWS:
-            found.append(f"{name}.toml, {row['id']}: follows is not one of {', '.join(FOLLOWS)}")
+        found += [f"{name}.toml, {row['id']}: {fault}" for fault in contradictions(row)]
     return found
+
+
+def contradictions(row: dict) -> list[str]:
+    """Where what the package follows contradicts the rest of the row."""
+    follows = row["follows"]
+    if follows not in FOLLOWS:
+        return [f"follows is {follows!r}; expected one of {', '.join(FOLLOWS)}"]
+    found = []
+    if "silent" in row and follows not in SILENT[row["silent"]]:
+        found.append(f"the {row['silent']} says nothing, so the package cannot follow {follows!r}")
+    options = OPTION.findall(row["here"])
+    if follows == "option" and not options:
+        found.append("follows is 'option'; expected an option, `name=value`, in here")
+    if follows != "option" and options:
+        found.append(f"here names the option {options[0]}; expected follows to be 'option'")
+    found += [f"the package has no option {option}" for option in options if not has(option)]
+    return found
+
+
+@cache
+def has(option: str) -> bool:
+    """Whether the package has an argument or a field of this name."""
+    texts = (path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py"))
+    return any(re.search(rf"^.*\b{option}: ", text, re.M) for text in texts)
 
 
 @cache
@@ -102,8 +139,14 @@ def effect(name: str, row: dict) -> str:
     values = dict(record(name)["measured"].get(row["id"], {}))
     for place, run_name in row.get("runs", {}).items():
         values[place] = [each.result["test_mae"] for each in recorded(run_name)]
-    values = {k: spread(v) if isinstance(v, list) else v for k, v in values.items()}
-    return together(row["effect"].format(**values))
+    values = {k: over_seeds(v) if isinstance(v, list) else v for k, v in values.items()}
+    text = row["effect"].format(**values)
+    return together(POWER.sub(r"$\1 \\cdot 10^{-\2}$", text))
+
+
+def over_seeds(values: list[float]) -> str:
+    """Mean and deviation; the page says once that there are three seeds."""
+    return spread(values).removesuffix(" (3 seeds)")
 
 
 def page(name: str) -> str:
@@ -125,12 +168,12 @@ def page(name: str) -> str:
 def section(name: str, row: dict) -> str:
     path, _, test = row["test"].partition("::")
     lines = {
-        "Printed": row["paper"],
+        "Paper": row["paper"],
         "Code": row["code"],
-        "Here": row["here"],
+        "Package": f"{FOLLOWS[row['follows']][1]} {row['here']}",
         "Why": row["why"],
         "Measured": effect(name, row),
-        "Tested": f"[{TESTED[test]}](https://github.com/{slug()}/blob/main/{path})",
+        "Test": f"[{TESTED[test]}](https://github.com/{slug()}/blob/main/{path})",
         "Explained in": explained(name, row),
     }
     lines = "\n".join(f"* - {label}\n  - {text.strip()}" for label, text in lines.items() if text)
@@ -138,11 +181,21 @@ def section(name: str, row: dict) -> str:
 
 
 def explained(name: str, row: dict) -> str:
-    """Links to the sections on the row's equations; "" if it names none."""
+    """Links to the row's sections or, if it names none, to those on its equations."""
     paper = source(name) if source(name) in SOURCES else "CS224W"
-    places = (chapters().get(id, [])[:1] for id in cited(f"{paper}, {row['equation']}"))
-    links = dict.fromkeys(section_link(place) for found in places for place in found)
+    found = (chapters().get(id, [])[:1] for id in cited(f"{paper}, {row['equation']}"))
+    of_equations = [place for places in found for place in places]
+    places = [numbered(number) for number in row.get("sections", [])] or of_equations
+    links = dict.fromkeys(map(section_link, places))
     return ", ".join(links).replace("../notebooks", "../../notebooks")
+
+
+def numbered(section: str) -> Place:
+    """The section of a chapter by its number, "7.6"."""
+    (text,) = TEXTS.glob(f"{int(section.split('.')[0]):02d}_*.md")
+    heading = rf"^## ({re.escape(section)} .+)$"
+    title = re.search(heading, text.read_text(encoding="utf-8"), re.M)[1]
+    return Place(text, title, anchor(title))
 
 
 def index() -> str:
@@ -154,10 +207,27 @@ def index() -> str:
     links = [*(f"[{source(name)}]({name}.md)" for name in PAPERS), "all"]
     counts.append([sum(column) for column in zip(*counts, strict=True)])
     rows = [[link, *map(str, count)] for link, count in zip(links, counts, strict=True)]
-    columns = ("source", "paper", "code", "either", "neither", "all")
-    parts = [content["intro"].strip(), markdown_table(columns, rows), content["text"].strip()]
+    columns = ("source", *(word.removeprefix("the ") for word, _ in FOLLOWS.values()), "all")
     every_row = [row for name in PAPERS for row in table_rows(name)]
+    changed = sum(bool(row[-1]) for row in every_row)
+    text = content["text"].format(
+        entries=len(every_row), changed=changed, largest=largest_changes(5)
+    )
+    parts = [content["intro"].strip(), markdown_table(columns, rows), text.strip()]
     return "\n\n".join([*parts, FILTER, markdown_table(COLUMNS, every_row)])
+
+
+def largest_changes(count: int) -> str:
+    """The entries whose other version changes the error of a trained model most, as a list."""
+    found = []
+    for name in PAPERS:
+        for row in read(name)["row"]:
+            measured = record(name)["measured"].get(row["id"], {})
+            if "before" in measured:
+                change = abs(measured["after"] - measured["before"])
+                line = f"- {source(name)}: [{row['what']}](differs-{name}-{row['id']})"
+                found.append((change, f"{line}, {changed_error(name, row)}"))
+    return "\n".join(line for _, line in sorted(found, reverse=True)[:count])
 
 
 def source(name: str) -> str:
@@ -167,10 +237,10 @@ def source(name: str) -> str:
 def table_rows(name: str) -> list[list[str]]:
     return [
         [
-            source(name),
+            "The Transformer" if row["equation"].startswith("Transformer, ") else source(name),
             row["equation"],
             f"[{row['what']}](differs-{name}-{row['id']})",
-            FOLLOWS[row["follows"]],
+            FOLLOWS[row["follows"]][0],
             changed_error(name, row),
         ]
         for row in read(name)["row"]

@@ -1,7 +1,7 @@
-"""All that CI checks, part by part; a part that fails does not keep the next from running.
+"""Everything that CI checks: one make target after the other, whether or not an earlier one fails.
 
-Sphinx builds the book in one process, and a browser often waits. They run beside the other parts,
-so that both cores of a small machine have work all the time. Their output is shown at the end.
+Building the book takes one core, and the browser tests often wait. These targets run in the
+background, so that a machine with two cores is always busy. Their output is printed at the end.
 """
 
 import os
@@ -13,14 +13,13 @@ import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import IO
 
 from tools.paths import ROOT
 
 PARTS = ["lint", "checks", "unit-tests", "notebook-tests"]
-BESIDE = ["book-checks", "browser-tests"]
-"""The second reads what the first has built."""
+IN_BACKGROUND = ["book-checks", "browser-tests"]
+"""The browser tests open the book that book-checks has built, so that they run after it."""
 REPORTS = ROOT / "_build" / "reports"
 
 
@@ -37,7 +36,7 @@ class Outcome:
 
 
 def run(part: str, output: IO[str] | None = None) -> Outcome:
-    """Run one make target; its tests are counted, or itself as one check."""
+    """Runs one make target and counts its tests; a target without tests counts as one."""
     begin = time.perf_counter()
     report = REPORTS / f"{part}.xml"
     report.unlink(missing_ok=True)
@@ -58,19 +57,19 @@ def run(part: str, output: IO[str] | None = None) -> Outcome:
     return Outcome(part, passed, failed, time.perf_counter() - begin)
 
 
-def shown(part: str) -> Outcome:
-    print(f"\n== {part}", flush=True)
-    return run(part)
-
-
 def main() -> int:
     start = time.perf_counter()
-    with ThreadPoolExecutor(1) as pool, ExitStack() as files:
-        outputs = [files.enter_context(tempfile.TemporaryFile("w+")) for _ in BESIDE]
-        beside = [*map(partial(pool.submit, run), BESIDE, outputs)]
-        outcomes = [shown(part) for part in PARTS]
-        for part, output, future in zip(BESIDE, outputs, beside, strict=True):
-            outcomes.append(future.result())
+    outcomes = []
+    with ThreadPoolExecutor(max_workers=1) as background, ExitStack() as files:
+        begun = []
+        for part in IN_BACKGROUND:
+            output = files.enter_context(tempfile.TemporaryFile("w+"))
+            begun.append((part, output, background.submit(run, part, output)))
+        for part in PARTS:
+            print(f"\n== {part}", flush=True)
+            outcomes.append(run(part))
+        for part, output, outcome in begun:
+            outcomes.append(outcome.result())
             output.seek(0)
             print(f"\n== {part}\n{output.read()}", flush=True)
     passed = sum(outcome.passed for outcome in outcomes)

@@ -85,20 +85,24 @@ SOURCES = {
 KINDS = {
     "csa": (
         "a Chromatic Graph Transformer (CGT), a graph Transformer that is built from layers of "
-        "chromatic self-attention (CSA, [chapter 09](../../notebooks/09_csa.ipynb))"
+        "chromatic self-attention (CSA {cite:p}`menegaux2023csa`, "
+        "[chapter 09](../../notebooks/09_csa.ipynb))"
     ),
     "grpe": (
         "a graph Transformer with graph relative positional encoding "
-        "(GRPE, [chapter 08](../../notebooks/08_grpe.ipynb))"
+        "(GRPE {cite:p}`park2022grpe`, [chapter 08](../../notebooks/08_grpe.ipynb))"
     ),
-    "egt": "an Edge-augmented Graph Transformer (EGT, [chapter 07](../../notebooks/07_egt.ipynb))",
+    "egt": (
+        "an Edge-augmented Graph Transformer "
+        "(EGT {cite:p}`hussain2021egt`, [chapter 07](../../notebooks/07_egt.ipynb))"
+    ),
     "graphormer": (
         "a Graphormer, a graph Transformer whose attention depends on distances "
-        "([chapter 06](../../notebooks/06_graphormer.ipynb))"
+        "({cite:t}`ying2021graphormer`, [chapter 06](../../notebooks/06_graphormer.ipynb))"
     ),
     "signnet": (
         "a GatedGCN, a message-passing network, which here reads eigenvectors through SignNet "
-        "([chapter 05](../../notebooks/05_signnet.ipynb))"
+        "({cite:t}`lim2023signnet`, [chapter 05](../../notebooks/05_signnet.ipynb))"
     ),
 }
 NAMES = {
@@ -136,8 +140,11 @@ model on your own measurements](../../notebooks/your_molecules.ipynb), either fr
 starting from one of these models.
 
 Which one should you take? On molecules like those of the benchmark ZINC, `csa-rings/zinc` has
-the lowest error, and it is the one that [Which model for my graphs?](../which_model.md)
-fine-tunes. The models in the second table are small. They were trained under the same
+the lowest error. It is also the model that we fine-tune in [Your own
+molecules](../../notebooks/your_molecules.ipynb). On the molecules of the second table,
+`csa-100k/molecules` has the lowest error. For molecules of another kind we have not compared the
+models. [Which model for my graphs?](../which_model.md) helps you to choose a model of your own. The
+models in the second table are small. They were trained under the same
 conditions to be compared in [chapter 10](../../notebooks/10_one_framework.ipynb). Four of them
 run in the [explainer](../explainer.md).
 
@@ -151,17 +158,19 @@ in their papers, so the table does not rank the models.*
 
 *Models that were trained on 4,000 of the embedded molecules, and their MAE on 1,000 other
 embedded molecules. The embedded molecules are 12,000 molecules that come with the package. The
-last column is the mean ± standard deviation of the runs in chapter 10.*
+last column is the mean ± standard deviation of the runs in chapter 10. All errors are those
+recorded at the end of the runs. If the current code gives a different error, the model's card says
+why.*
 
-The two sets differ ([the data](../../notebooks/data.ipynb)), so do not compare an error in one
-table with an error in the other. A model predicts with `gtcourse predict NAME SMILES`, and
-`gtcourse models` prints the names."""
+The two data sets differ (see [The data](../../notebooks/data.ipynb)), so an error in one table
+cannot be compared with an error in the other. To get a prediction, run `gtcourse predict NAME
+SMILES`. The command `gtcourse models` lists the names."""
 PAGE = """\
 (model-{stem})=
 # {name}
 
 This model predicts a molecule's *penalised logP*: how much better the molecule dissolves in oil
-than in water, minus penalties for large rings and for being hard to make ([the
+than in water, minus penalties for large rings and for being hard to make (see [the
 formula](../../notebooks/data.ipynb)). It was trained on {explained}.
 
 ```bash
@@ -169,14 +178,14 @@ gtcourse predict {name} CCO "c1ccccc1O"
 ```
 
 You do not need a model to obtain penalised logP, because RDKit computes it exactly. Use this
-one to study how such a model works, or as the start for a model of your own.
+one to study how such a model works, or as a starting point for a model of your own.
 
 The model is {kind}. It has {parameters:,} parameters.{note}{seeds}
 
 ## Accuracy
 
 {verdict}
-
+{choice}
 ```{{figure}} ../_static/models/{stem}.svg
 :alt: {alt}
 
@@ -189,9 +198,9 @@ groups of 200. {by_size}
 
 *Errors of seed 0 on the 1,000 test molecules of each set. The last column is the 95th
 percentile of the absolute error: 95 % of the molecules have a smaller one. From "mean" on, the
-predictors are not neural networks. They were fitted to the same training molecules, and [the
-data](../../notebooks/data.ipynb) explains them.*
-{choice}
+predictors are not neural networks. They were fitted to the same training molecules. The page [The
+data](../../notebooks/data.ipynb) describes them.*
+
 {other}
 
 {trend} To see how much a molecule resembles the training molecules, look at the column
@@ -215,9 +224,10 @@ atoms, and 0 if they share none. (The neighbourhoods are those of Morgan fingerp
   and the output states the reason. {seen}
 - The model ignores stereochemistry: mirror images get the same prediction. But a carbon with
   one hydrogen that is marked as a stereocentre is of type `C H1`, and without the mark it is of
-  type `C`. The same molecule can therefore get another prediction if you leave out the mark.
-- A salt or a mixture is read as one molecule with several pieces. `--largest-fragment` reads
-  the largest piece alone. All training molecules have one piece.
+  type `C`. The same molecule can therefore get a different prediction if you leave the mark out.
+- A salt or a mixture is read as one molecule with several pieces. All training molecules consist
+  of one piece, so the model has never seen a salt or a mixture. With `--largest-fragment`, only the
+  largest piece is read.
 - A prediction comes without an error bar.{bases}{export}
 
 ## How it was trained
@@ -234,11 +244,12 @@ gtcourse train {name} --csv my.csv --target activity \\
 
 The file `my.csv` needs a column `smiles` and a column with your measurements, here `activity`.
 The option `--start` loads the weights of this model. Only the output head, which computes the
-prediction from the vectors of the atoms, starts anew. Before the training begins, the command
-prints how long it will take, and how far simple predictors come on the same test molecules.
-Fine-tuning is worth the effort only if it beats them. [Your own
-molecules](../../notebooks/your_molecules.ipynb) shows a case in which it helps, and [chapter
-08](../../notebooks/08_grpe.ipynb) one in which it does not.
+prediction from the vectors of the atoms, is initialised at random. Before the training begins, the
+command prints how long it will take, and how well simple predictors do on the same test molecules.
+Fine-tuning is worth the effort only if it beats them. In [Your own
+molecules](../../notebooks/your_molecules.ipynb), a fine-tuned model has a much lower error than
+one that was trained from scratch, but a ridge regression does even better. [Chapter
+08](../../notebooks/08_grpe.ipynb) shows a case in which fine-tuning does not help.
 
 ## Data and licence
 
@@ -247,16 +258,17 @@ The data are {source}. The weights are part of the package, which is under the
 
 *Trained on {date} at commit `{commit}`: `{command}`. Errors measured at commit `{measured}`.*"""
 CHOICE = """
-The table gives {now:.3f}, and not the {recorded:.3f} that we measured at the end of the run. The
-model reads {vectors} of each molecule. If a value is repeated, its vectors are not unique, and the
-code has to choose a basis. This is so for {repeated} of the 1,000 test molecules, and the choice
-has changed since the run. With the old choice, the current code gives {recorded:.3f} again.
+The error of {now:.3f} is that of the current code. At the end of the run we measured
+{recorded:.3f}{where}. The two differ because the model reads {vectors} {matrix} of each molecule.
+If {value} is repeated, its {vectors} are not unique, and the code has to choose a basis. This is so
+for {repeated} of the 1,000 test molecules, and the choice has changed since the run. With the old
+choice, the current code gives {recorded:.3f} again.
 """
 VECTORS = {
-    "egt": "singular vectors of the adjacency matrix",
-    "signnet": "eigenvectors of the Laplacian",
+    "egt": ("singular vectors", "of the adjacency matrix", "a singular value"),
+    "signnet": ("eigenvectors", "of the Laplacian", "an eigenvalue"),
 }
-"""What a model reads of which there are several choices."""
+"""What a model reads of which there are several choices, of which matrix, and for which value."""
 
 BASES = {
     "egt": """
@@ -280,10 +292,12 @@ ALT = (
 MEMORY = """ The memory that a batch needs grows
   with the square of the number of atoms of its largest molecule."""
 NUMBERS = {2: "two", 3: "three"}
+SPREAD = " (mean ± standard deviation over several seeds)"
+"""What a paper's number is."""
 TRAINED_HERE = """
 The model was trained for the comparison of
-[chapter 10](../../notebooks/10_one_framework.ipynb). It is smaller than the models of its paper or
-was trained for less time, so its error says nothing about the paper."""
+[chapter 10](../../notebooks/10_one_framework.ipynb). Its paper reports no error on these molecules,
+so the error above cannot be compared with the paper's."""
 ENSEMBLE = (
     " `gtcourse predict` uses the weights of seed 0. With `--ensemble`, it prints the mean and the "
     "standard deviation of the predictions of all three seeds that come with the package."
@@ -442,15 +456,16 @@ def verdict(name: str, record: Record) -> str:
         assert now < best
         return f"{text} The network is better."
     errors = [run.result["test_mae"] for run in recorded(name)]
-    found = f"In chapter 10, the network was trained with {NUMBERS[len(errors)]} seeds."
-    found += f" Their mean error is {over_seeds(name)}"
+    number = NUMBERS[len(errors)]
+    found = f"For chapter 10, we trained the network {number} times, with different seeds."
+    found += f" The mean error is {over_seeds(name)}"
     if max(errors) < best:
-        return f"{text}\n\n{found}, and each of them is better than the regression."
+        return f"{text}\n\n{found}, and each of the {number} networks beats the regression."
     if min(errors) > best:
-        return f"{text}\n\n{found}, and the regression is better than each of them."
+        return f"{text}\n\n{found}, and the regression beats each of the {number} networks."
     return (
-        f"{text}\n\n{found}. Some are better than the regression and some are worse, so the "
-        "network is level with it."
+        f"{text}\n\n{found}. Some of the {number} networks are better than the regression and some "
+        "are worse, so we call the two level."
     )
 
 
@@ -460,17 +475,16 @@ def training(name: str) -> str:
         return TRAINED_HERE
     result = recipe_result(name)
     average, deviation = result.paper
-    reached = f"its test error is {mean(result.values):.3f}"
+    reached = f"It reaches a test error of {mean(result.values):.3f}."
     paper = together(f"{average:.3f} ± {deviation:.3f}")
     if complete(result):
         return (
-            f"\nThe model was trained exactly as long as its paper describes, and {reached}. The "
-            f"paper reports {paper}."
+            f"\nThe model was trained exactly as long as its paper describes. {reached} The paper "
+            f"reports {paper}{SPREAD}."
         )
     text = (
-        f"\nThe model was trained for only {100 * share(result):.2g} % as long as in its paper, "
-        f"counted in molecules seen, and {reached}. With the complete training, the paper reports "
-        f"{paper}."
+        f"\nDuring its training, the model saw only {100 * share(result):.2g} % as many molecules "
+        f"as in its paper. {reached} With the complete training, the paper reports {paper}{SPREAD}."
     )
     if name == "csa-rings/zinc":
         text += (
@@ -499,7 +513,8 @@ def other_set(name: str, own: str) -> str:
     if not new:
         return (
             f"{text}These molecules come from another collection. All of their atom types occur in "
-            "the training molecules, so new types cannot explain the larger error."
+            "the training molecules, so new types cannot explain the larger error. We do not know "
+            "what does."
         )
     return (
         f"{text}Of these 1,000 molecules, {new} contain an atom type that does not occur in the "
@@ -513,7 +528,10 @@ def seen_types(own: str) -> str:
     """Which of the atom types occur where the model was trained."""
     if own == "zinc":
         known = measurement("zinc-statistics")["statistics"]["atom_type_percent"]
-        return f"Only {len(known)} of these types occur among the 12,000 molecules of ZINC-12k."
+        return (
+            f"Only {len(known)} of these types occur among the 12,000 molecules of ZINC-12k, so "
+            f"the model has learned nothing about the other {len(ATOM_TYPES) - len(known)}."
+        )
     known = trained_on(own, 4000)["types"]
     missing = [f"`{kind}`" for at, kind in enumerate(ATOM_TYPES) if at not in known]
     return (
@@ -555,9 +573,16 @@ def choice(name: str, record: Record) -> str:
     now = measured()["errors"][name][record.data["name"]]
     if f"{of_run:.3f}" == f"{now['mae']:.3f}":
         return ""
-    vectors = VECTORS[name.partition("-")[0]]
-    repeated = now["repeated"]
-    return CHOICE.format(now=now["mae"], recorded=of_run, vectors=vectors, repeated=repeated)
+    vectors, matrix, value = VECTORS[name.partition("-")[0]]
+    return CHOICE.format(
+        now=now["mae"],
+        recorded=of_run,
+        where="" if name in RECIPES else ", and this value is part of the mean error",
+        vectors=vectors,
+        matrix=matrix,
+        value=value,
+        repeated=now["repeated"],
+    )
 
 
 def count_repeated(graphs: list[Data], transforms: tuple[Encoding, ...]) -> int:
@@ -588,7 +613,8 @@ def unlike(name: str, own: str) -> str:
         rows.append(
             (DATA[data], f"{by['unlike']}", f"{by['mae unlike']:.3f}", f"{by['mae like']:.3f}")
         )
-    columns = ("test molecules", f"below {SIMILAR}", "their MAE", "MAE of the others")
+    below = f"number with a similarity below {SIMILAR}"
+    columns = ("test molecules", below, "MAE of these", "MAE of the others")
     return markdown_table(columns, rows)
 
 

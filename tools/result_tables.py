@@ -23,7 +23,7 @@ RESULTS = ROOT / "book" / "results"
 MEMORY = RESULTS / "memory.json"
 OTHERS = RESULTS / "others.toml"
 VARIANTS = ROOT / "experiments" / "records" / "variants.jsonl"
-"""Runs of recipes with one thing changed, which no chapter reads."""
+"""Runs of recipes with a changed setting, which no chapter reads."""
 CYCLES_SIZES = (200, 500, 1000, 5000)
 PUBLISHED = {"zinc": 10_000, "pattern": 10_000, "cluster": 10_000}
 """Training graphs of the published data sets."""
@@ -38,9 +38,14 @@ CONTROLS = {
     "`gat-100k`, 8 size buckets": "gat-100k/zinc-buckets8",
     "`gatedgcn-pe`": "gatedgcn-pe/zinc",
     "`gatedgcn-pe`, signs drawn for each molecule": "gatedgcn-pe/zinc-signs-per-graph",
-    "`gatedgcn-pe`, a cosine schedule of as many steps": "gatedgcn-pe/zinc-cosine",
+    (
+        "`gatedgcn-pe`, seed 0, cosine schedule over the same number of steps"
+    ): "gatedgcn-pe/zinc-cosine",
     "`graphormer-slim`, 90 epochs": "graphormer-slim/zinc",
-    "`graphormer-slim`, one cycle, no clipping, bias 10 × as fast": FAST_BIAS,
+    (
+        "`graphormer-slim`, 70 epochs, one-cycle learning rate, no gradient clipping, "
+        "10 × the learning rate for the attention bias"
+    ): FAST_BIAS,
 }
 MESSAGE_PASSING = ("gin", "gat", "gcn", "gatedgcn", "signnet")
 """How the names of recipes for message passing begin; the others are graph Transformers."""
@@ -52,6 +57,26 @@ FAMILIES = {
     "CSA": ("csa",),
 }
 """Sections about what differs from the published runs, and how the names of their recipes begin."""
+PAPERS = {
+    "Message passing": """\
+The recipes are those of {cite:t}`dwivedi2023benchmarking`. The published error of some of them is
+printed in the papers on Graphormer {cite:p}`ying2021graphormer` and EGT {cite:p}`hussain2021egt`.
+The recipe `signnet/zinc` is that of {cite:t}`lim2023signnet`, whose text and code also differ on
+[other points](differs-signnet).""",
+    "Graphormer": """\
+The paper is {cite:t}`ying2021graphormer`. [Another page](differs-graphormer) lists all differences
+between the paper, its code and the package.""",
+    "EGT": """\
+The paper is {cite:t}`hussain2021egt`. [Another page](differs-egt) lists all differences between the
+paper, its code and the package.""",
+    "GRPE": """\
+The paper is the first version of {cite:t}`park2022grpe`. [Another page](differs-grpe) lists all
+differences between the paper, its code and the package.""",
+    "CSA": """\
+The paper is {cite:t}`menegaux2023csa`. [Another page](differs-csa) lists all differences between
+the paper, its code and the package.""",
+}
+"""Where the recipes of a section are from."""
 METRICS = {
     "train_mae": "training MAE",
     "val_mae": "validation MAE",
@@ -250,18 +275,21 @@ def conditions(trial: dict) -> tuple[str, str, str, str]:
 
 
 def scores(found: list[Result]) -> str:
-    """Validation scores of the epoch whose weights are tested and of the last one, and the test."""
+    """Epochs, validation scores of the best and the last of them, and the test beside the paper."""
     rows = []
     for result in found:
         monitor = f"val_{result.recipe.task.monitor}"
+        epochs = mean(len(record.curve) for record in result.records)
         best = mean(record.result[monitor] for record in result.records)
         last = mean(record.curve[-1][monitor] for record in result.records)
         of_recipe = {
             "recipe": f"`{result.recipe.name}`",
             "seeds": str(len(result.records)),
+            "epochs, of at most": f"{epochs:.0f} of {result.recipe.epochs:,}",
             "validation, best epoch": f"{best:.3f}",
             "validation, last epoch": f"{last:.3f}",
             "test": alone(spread(result.values)),
+            "published": row(result)[2],
         }
         rows.append(of_recipe)
     return table(rows)
@@ -411,7 +439,7 @@ def colours() -> str:
 
 
 def controls() -> str:
-    """Runs on ZINC in which one thing was changed, each below the run that it is compared with."""
+    """Runs on ZINC with changed settings, each below the run that it is compared with."""
     rows = []
     variants = read_records(VARIANTS)
     for name, of in CONTROLS.items():
@@ -513,7 +541,7 @@ def runs(found: list[Result]) -> str:
             "run": f"`{record.name}`",
             "seed": str(record.seed),
             "time": duration(record.seconds),
-            "device": device(record.device).replace("CPU (x86_64, 1 thread)", "CPU"),
+            "device": in_words(device(record.device).replace("CPU (x86_64, 1 thread)", "CPU")),
             "commit": f"`{short(record.commit)}`",
             "date": record.date,
         }
@@ -522,6 +550,18 @@ def runs(found: list[Result]) -> str:
     data = {result.recipe.dataset: record.data for result in found for record in result.records}
     origins = " ".join(origin(name.upper(), data[name]) for name in data)
     return f"{table(rows)}\n*The recorded runs. {origins}*\n"
+
+
+def in_words(device: str) -> str:
+    """The device of a run whose epochs were replayed, in a sentence's words."""
+    captured = re.match(r"(.+) for (.+) \(python -m experiments.captured, compiled\), (.+)", device)
+    if captured is None:
+        return device
+    gpu, epochs, rest = captured.groups()
+    return (
+        f"{gpu} for {epochs}, with a compiled step that is recorded once and replayed "
+        f"(`python -m experiments.captured`), and {rest}"
+    )
 
 
 def origin(name: str, data: dict) -> str:
@@ -596,8 +636,10 @@ def notes(found: list[Result]) -> str:
             of_all = len(names) == len(recipes)
             head = "All runs" if of_all and len(recipes) > 1 else ", ".join(names)
             sentences_of.setdefault(head, []).append(sentence)
-        text += f"\n### {family}\n\n"
-        text += "".join(f"- **{head}.** {' '.join(x)}\n" for head, x in sentences_of.items())
+        text += f"\n### {family}\n\n{PAPERS[family]}\n"
+        for head, sentences in sentences_of.items():
+            points = "".join(f"- {sentence}\n" for sentence in sentences)
+            text += f"\n**{head}**\n\n{points}"
     return text
 
 

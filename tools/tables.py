@@ -18,6 +18,7 @@ from gtcourse.encodings import encode
 from gtcourse.graphs import collate
 from gtcourse.recipes import RECIPES
 from gtcourse.runs.record import read_results, results
+from speed.shortest_paths import RING_ROUNDS
 from tools.exercises import chapters, exercises, minutes
 from tools.pages import device, markdown, placed, run, short
 from tools.paths import NOTEBOOKS, ROOT, TEXTS
@@ -33,6 +34,14 @@ from tools.result_tables import (
 )
 from tools.times import reading, run_times, running
 
+METHODS = {
+    "the authors' way, in Cython": "Floyd–Warshall in Cython",
+    "SciPy, distances alone": "SciPy",
+    "gtcourse": "gtcourse, `encode`",
+    "gtcourse, computation alone": "gtcourse, computation alone",
+    "gtcourse, form for GPUs": "gtcourse, matrix products",
+}
+"""The ways to find shortest paths, by their names in the record, in the order of the table."""
 TAKES = re.compile(r"^\| Takes \|.*$", re.M)
 
 
@@ -71,7 +80,7 @@ def benchmark_tables() -> dict[str, str]:
     of_products = [f"{row['gflop'] / rate:.2f}" for row in on_gpu["rows"]]
     return {
         "models": models_table(benchmark()),
-        "models on a GPU": models_table(on_gpu, {"products alone, ms": of_products}),
+        "models on a GPU": models_table(on_gpu, {"products, at least, ms": of_products}),
         "shortest paths": shortest_paths_table(measurement("shortest-paths-benchmark")),
     }
 
@@ -90,15 +99,20 @@ def models_table(record: dict, more: Mapping[str, Sequence[str]] | None = None) 
         }
         for number, row in enumerate(record["rows"])
     ]
-    what = f"The cost of a training step, and of its forward pass, on {record['graphs']} molecules."
+    on = "one CPU thread" if record["device"].startswith("CPU") else "a GPU"
+    what = (
+        f"The cost of a training step, and of its forward pass, on {record['graphs']} molecules, "
+        f"measured on {on}."
+    )
     return f"{table(rows)}\n{measured(what, record)}"
 
 
-def measured(what: str, record: dict) -> str:
+def measured(what: str, record: dict, rounds: str = "") -> str:
     """A caption: what the times of a record are, and with what and when they were measured."""
+    rounds = rounds or f"{record['rounds']} rounds"
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     return (
-        f"*{what} Each time is the median of {record['rounds']} rounds, with its quartiles in "
+        f"*{what} Each time is the median of {rounds}, with its quartiles in "
         f"brackets. Measured on {record['date']} at commit `{short(record['commit'])}` with "
         f"`{record['command']}`. Machine: {record['processor']}, {device(record['device'])}. "
         f"Versions: {versions}.*\n"
@@ -108,21 +122,27 @@ def measured(what: str, record: dict) -> str:
 def shortest_paths_table(record: dict) -> str:
     """Distances and path edges of molecules and larger graphs, and distances of rings."""
     rows = [
-        (graphs, row["method"], quartiles(row), f"{row['times_the_authors']:.1f}")
+        (graphs, METHODS[row["method"]], quartiles(row), f"{row['times_the_authors']:.1f}")
         for graphs, methods in record["rows"].items()
-        for row in methods
+        for row in sorted(methods, key=place)
     ]
     rows += [
-        (f"a ring of {int(nodes):,} nodes", row["method"], quartiles(row), "")
+        (f"a ring of {int(nodes):,} nodes", METHODS[row["method"]], quartiles(row), "")
         for nodes, methods in record["rings"].items()
-        for row in methods
+        for row in sorted(methods, key=place)
     ]
-    columns = ("graphs", "method", "ms", "speed-up over the authors' way")
+    columns = ("graphs", "method", "ms", "speed-up over Floyd–Warshall")
     what = (
         f"The time for all graphs of a row: {record['graphs']} molecules, ten random graphs of 100 "
         "nodes, two of 500 nodes, or one ring."
     )
-    return f"{markdown(columns, rows)}\n{measured(what, record)}"
+    for_rings = min(record["rounds"], RING_ROUNDS)
+    rounds = f"{record['rounds']} rounds ({for_rings} rounds for the rings)"
+    return f"{markdown(columns, rows)}\n{measured(what, record, rounds)}"
+
+
+def place(row: dict) -> int:
+    return [*METHODS].index(row["method"])
 
 
 def quartiles(times: dict) -> str:

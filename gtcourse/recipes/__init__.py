@@ -16,7 +16,7 @@ from gtcourse.recipes.grpe import GRPE_RECIPES
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.recipes.small import SMALL_RECIPES
 
-__all__ = ["RECIPES", "Recipe", "get_recipe"]
+__all__ = ["RECIPES", "Recipe", "as_recipe", "get_recipe"]
 
 PAPERS = (CYCLES, BASELINES, BENCHMARK, SIGNNET, GRAPHORMER, EGT_RECIPES, GRPE_RECIPES, CSA_RECIPES)
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for paper in PAPERS for recipe in paper}
@@ -29,3 +29,12 @@ def get_recipe(name: str) -> Recipe:
     """
     check_recipe(name)
     return RECIPES[name] if name in RECIPES else SMALL_RECIPES[name]
+
+
+def as_recipe(recipe: Recipe | str) -> Recipe:
+    """The recipe itself, or the one of this name; a ValueError for anything else."""
+    if isinstance(recipe, str):
+        return get_recipe(recipe)
+    if not isinstance(recipe, Recipe):
+        raise ValueError(f"recipe is {recipe!r}; expected a Recipe, or the name of one.")
+    return recipe

@@ -21,7 +21,7 @@ from gtcourse.graphs.dataset import GraphDataset, MappedGraphs
 from gtcourse.graphs.molecules import FEATURES, own_data
 from gtcourse.graphs.tables import read_csv, read_table, scaffold_split
 from gtcourse.models.config import feature_sizes
-from gtcourse.recipes import get_recipe
+from gtcourse.recipes import as_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.train import tasks
 from gtcourse.train.tasks import Scale, Task
@@ -87,9 +87,7 @@ def own_recipe(
     Raises:
         ValueError: the recipe's model cannot be built for such data.
     """
-    recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
-    if not isinstance(recipe, Recipe):
-        raise ValueError(f"recipe is {recipe!r}; expected a Recipe, or the name of one.")
+    recipe = as_recipe(recipe)
     if level not in TASKS:
         raise ValueError(f"level is {level!r}; expected one of {', '.join(TASKS)}.")
     if task not in TASKS[level]:
@@ -104,15 +102,15 @@ def own_recipe(
         hasattr(argument, "num_node_types") for argument in build.args
     ):
         raise ValueError(
-            f"the model of {recipe.name} is built for its data set alone; expected a recipe of a "
-            "graph Transformer, such as csa-rings/zinc or graphormer-slim/zinc."
+            f"the model of {recipe.name} is built only for its own data set; expected a recipe of "
+            "a graph Transformer, such as csa-rings/zinc or graphormer-slim/zinc."
         )
     config, *others = build.args
     known = {field.name: field.type for field in fields(config)}
     sizes = {_name_of_size(name): size for name, size in sizes.items()}
     for name in sizes:
         if name not in SIZES:
-            raise ValueError(f"graphs have no {name}; expected one of {', '.join(SIZES)}.")
+            raise ValueError(f"there is no size {name}; expected one of {', '.join(SIZES)}.")
     wanted = _wanted(features, vocabularies, sizes)
     for name in ("num_node_features", "num_edge_features"):
         if wanted[name] and name not in known:
@@ -165,7 +163,7 @@ def _check_targets(
     if scale is None:
         return
     if task != "regression":
-        raise ValueError(f"scale has no effect on the task {task!r}; expected a regression.")
+        raise ValueError(f"scale has no effect on the task {task!r}; expected the task regression.")
     if sorted(scale) != ["mean", "sd"] or any(len(of) != len(names) for of in scale.values()):
         raise ValueError(
             f"scale is {scale!r}; expected mean and sd, each with {len(names)} number(s)."
@@ -307,6 +305,6 @@ def recipe_for(
     if task != "regression" and len(found) < 2:
         value = ", ".join(f"{value:g}" for value in found) or "none"
         raise ValueError(
-            f"the targets y have one class alone ({value}); expected two or more classes."
+            f"the targets y have only one class ({value}); expected two or more classes."
         )
     return own

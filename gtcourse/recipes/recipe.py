@@ -171,7 +171,9 @@ class Recipe(Config):
         """
         known = [each.name for each in fields(self)]
         if unknown := [name for name in changes if name not in known]:
-            raise ValueError(f"a recipe has no {unknown[0]}; expected one of {', '.join(known)}.")
+            raise ValueError(
+                f"a recipe has no setting {unknown[0]}; expected one of {', '.join(known)}."
+            )
         if self.steps is not None and "epochs" in changes:
             changes.setdefault("steps", None)
         texts = {name: as_text(value) for name, value in changes.items()}

@@ -95,6 +95,20 @@ def test_the_norms_before_the_jump_are_those_of_the_record(page):
     assert f"At step 227 it is {norms[227]:.0f}, and at step 230 it is {norms[230]:.0f}." in page
 
 
+def test_the_loss_of_a_step_rises_after_the_norm(page):
+    losses_of = {step: loss for step, loss, _ in record("divergence")["steps"]}
+    jump = min(step for step, loss in losses_of.items() if loss > 0.5)
+    earlier = [loss for step, loss in losses_of.items() if step < jump]
+    assert f"for the first time at step {jump}, where it is {losses_of[jump]:.2f}" in page
+    assert f"From step 205 to step {jump - 1} it is {rounded(earlier)}" in page
+
+
+def test_the_shortened_run_ended_before_the_jumps(page):
+    run = json.loads((ROOT / "book/results/csa-rings-zinc-seed0.json").read_text("utf-8"))
+    assert f"it ended after {len(run['curve'])} epochs" in page
+    assert len(run["curve"]) < 116
+
+
 def test_the_trials_end_where_the_text_says(page):
     found = record("divergence")
     trials = found["trials"]

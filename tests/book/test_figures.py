@@ -38,7 +38,7 @@ def faults(html: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [path.name for path in sorted(NOTEBOOKS.glob("*.ipynb"))])
-def test_a_notebooks_figures_are_described_captioned_and_readable(name):
+def test_a_notebooks_figures_have_alt_text_captions_and_readable_labels(name):
     cells = nbformat.read(NOTEBOOKS / name, as_version=4).cells
     for cell, below in pairwise([*cells, nbformat.v4.new_markdown_cell()]):
         data = [output.get("data", {}) for output in cell.get("outputs", [])]

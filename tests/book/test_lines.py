@@ -14,7 +14,7 @@ CODE = """<div class="highlight"><pre><span class="k">def</span> short(x):
 </pre></div>"""
 
 
-def test_long_lines_are_marked_with_their_indent_and_the_text_stays():
+def test_marking_long_lines_stores_their_indent_and_leaves_the_text_unchanged():
     marked = lines.with_long_lines(CODE)
     found = re.findall(r'<span class="line" style="--indent:(\d+)">', marked)
     assert found == ["4", "4"]
@@ -24,7 +24,17 @@ def test_long_lines_are_marked_with_their_indent_and_the_text_stays():
     assert lines.with_long_lines(marked) == marked
 
 
-def test_a_drawing_states_its_size_in_pixels(tmp_path):
+def test_a_long_name_in_a_text_can_break_after_its_dots():
+    text = '<code><span class="pre">gtcourse.course.leaderboard.simple_errors(data)</span></code>'
+    breakable = lines.with_breakable_names(text)
+    assert "gtcourse.<wbr>course.<wbr>leaderboard.<wbr>simple_errors(<wbr>data)" in breakable
+    assert breakable.replace("<wbr>", "") == text
+    assert lines.with_breakable_names(breakable) == breakable
+    short = '<code><span class="pre">torch.nn.Linear</span></code>'
+    assert lines.with_breakable_names(short) == short
+
+
+def test_an_svg_image_gets_a_width_and_height_in_pixels(tmp_path):
     (tmp_path / "_images").mkdir()
     drawing = '<svg width="300pt" height="150pt" viewBox="0 0 300 150"></svg>'
     (tmp_path / "_images/one.svg").write_text(drawing, encoding="utf-8")

@@ -17,7 +17,7 @@ a { color: blue }
 """
 
 
-def test_styles_of_classes_that_no_page_has_are_left_out():
+def test_styles_of_unused_classes_are_removed():
     kept = slim.used_styles(STYLES, {"used"})
     assert slim.used_styles(kept, {"used"}) == kept
     squeezed = kept.replace(" ", "")
@@ -30,7 +30,28 @@ def test_styles_of_classes_that_no_page_has_are_left_out():
         assert part not in squeezed
 
 
-def test_marks_of_code_without_a_colour_of_their_own_are_left_out():
+CODE = """// What it does,
+// in two lines.
+const x = 1;  // stays with its line
+
+/** A block
+    of several lines. */
+function add(y) {
+  /* one */ const z = `a
+    b // no comment ${y}`;
+  return x + y;
+}
+"""
+
+
+def test_a_script_keeps_its_statements_without_comments_and_indentation():
+    assert slim.bare(CODE) == (
+        "const x = 1;  // stays with its line\nfunction add(y) {\n/* one */ const z = `a\n"
+        "b // no comment ${y}`;\nreturn x + y;\n}\n"
+    )
+
+
+def test_highlighting_spans_without_a_colour_of_their_own_are_removed():
     styles = "\n".join(
         f'html[data-theme="{mode}"] .highlight {{ background: #fff; color: {ink} }}\n'
         f'html[data-theme="{mode}"] .highlight .n {{ color: {ink} }} /* Name */\n'
@@ -46,11 +67,22 @@ def test_marks_of_code_without_a_colour_of_their_own_are_left_out():
     assert slim.without_marks(page, ["n"]) == shorter
 
 
-def test_styles_that_name_no_colour_of_code_raise():
+def test_a_style_sheet_without_a_text_colour_for_code_raises():
     with pytest.raises(ValueError, match="name no colour of code"):
         slim.plain_marks('html[data-theme="light"] .highlight .k { color: #ff0000 }')
 
 
-def test_a_page_has_each_glyph_once():
+def test_repeated_glyph_definitions_are_removed():
     one, other = '<path id="A-1" d="M0 0" />', '<path id="A-2" d="M0 1" />'
     assert slim.without_repeated_glyphs(f"{one}a{other}b{one}c") == f"{one}a{other}bc"
+
+
+def test_dense_styles_keep_their_rules_and_what_is_quoted():
+    styles = """a > b { color: red; margin: 0 1px; } /* the page's own { */
+@media print { .c::after { content: " ; } "; } }
+"""
+    dense = slim.dense(styles)
+    assert "a > b{color: red;margin: 0 1px;}" in dense
+    assert '.c::after{content: " ; } ";}}' in dense
+    assert "own" not in dense
+    assert slim.dense(dense) == dense

@@ -19,14 +19,14 @@ HEADING = re.compile(r"^##? (\d\d|\d{1,2}\.\d{1,2}) (.+)$", re.M)
 SENTENCE_END = re.compile(r"(?<=[.?])(?: \{cite:\w\}`[^`]*`)?\s+(?=[A-Z$])")
 
 
-def test_every_notebook_and_every_page_is_in_the_contents():
+def test_every_notebook_and_page_is_in_the_table_of_contents():
     listed = re.findall(r"\b(?:root|file): (\S+)", (ROOT / "_toc.yml").read_text())
     paths = [*(ROOT / "notebooks").glob("*.ipynb"), *(ROOT / "book").rglob("*.md")]
     pages = [p.relative_to(ROOT).with_suffix("").as_posix() for p in paths]
     assert {*listed} == {page for page in pages if not page.startswith("book/chapters/")}
 
 
-def test_every_module_of_the_package_is_in_the_reference():
+def test_every_module_is_in_the_api_reference():
     text = "".join(p.read_text() for p in (ROOT / "book" / "api").glob("*.md"))
     listed = set(re.findall(r"automodule:: ([\w.]+)", text))
     paths = [p.relative_to(ROOT).with_suffix("") for p in (ROOT / "gtcourse").rglob("*.py")]
@@ -64,11 +64,11 @@ def check(text: str) -> None:
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_has_its_parts(name):
+def test_a_chapter_has_all_required_parts(name):
     check(CHAPTERS[name])
 
 
-def test_every_entry_of_the_glossary_is_used():
+def test_every_glossary_term_is_used():
     """A term without an entry is a warning of Sphinx."""
     page = ROOT / "book" / "glossary.md"
     others = (path for path in page.parent.rglob("*.md") if path != page)
@@ -114,7 +114,7 @@ def occurs(letter: str, formulas: str) -> bool:
     return bool(re.search(rf"(?<![A-Za-z\\]){re.escape(letter)}(?![A-Za-z])", formulas))
 
 
-def test_every_recipe_on_zinc_has_a_row_and_every_record_too():
+def test_every_zinc_recipe_and_record_has_a_row_in_the_results():
     pages = [RESULTS / name for name in ("index.md", "runs.md", "published.md")]
     text = "".join(page.read_text(encoding="utf-8") for page in pages)
     for name, recipe in RECIPES.items():
@@ -143,7 +143,7 @@ HOURS = {
 }
 
 
-def test_every_chapter_has_its_row_and_its_hour():
+def test_every_chapter_has_a_row_and_a_lesson_plan_on_the_teaching_page():
     assert [*HOURS] == [*EXERCISES]
     assert len(re.findall(r"^\| \[\d\d ", TEACH, re.M)) == len(EXERCISES)
     for text in EXERCISES.values():
@@ -154,13 +154,13 @@ def test_every_chapter_has_its_row_and_its_hour():
 
 
 @pytest.mark.parametrize("number", HOURS)
-def test_an_hour_has_sixty_minutes_and_says_what_has_to_be_known_before(number):
+def test_a_lesson_plan_adds_up_to_sixty_minutes_and_names_prerequisites(number):
     assert sum(int(minutes) for minutes, _ in HOURS[number]) == 60
     assert re.search(rf"^### {number} .+\n\nPrerequisites: .+\.$", TEACH, re.M)
 
 
 @pytest.mark.parametrize("number", HOURS)
-def test_an_exercise_of_the_hour_has_the_minutes_that_stand_beside_it(number):
+def test_exercise_minutes_in_a_lesson_plan_equal_those_in_the_chapter(number):
     written = {str(exercise.number): exercise.minutes for exercise in exercises(EXERCISES[number])}
     named = [(minutes, re.match(r"exercise (\d): ", what)) for minutes, what in HOURS[number]]
     planned = [(match[1], minutes) for minutes, match in named if match]

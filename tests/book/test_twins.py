@@ -16,14 +16,14 @@ def wall():
         return runpy.run_path(str(folder / "twins.py"))["wall"](str(ROOT))
 
 
-def test_its_verdicts_are_those_of_the_recorded_table(wall):
+def test_verdicts_on_the_wall_of_twins_equal_the_recorded_table(wall):
     recorded = measurement("encoding-table")
     assert {pair["name"]: pair["told"] for pair in wall["pairs"]} == {
         row["pair"]: row["cells"] for row in recorded["rows"]
     }
 
 
-def test_twins_have_equal_colours_exactly_where_they_are_alike(wall):
+def test_twins_have_equal_colours_iff_the_encoding_does_not_separate_them(wall):
     """Graphs by the multiset of their nodes' colours, nodes by their own."""
     compared = 0
     for pair in wall["pairs"]:

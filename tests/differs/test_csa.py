@@ -17,7 +17,7 @@ def small_batch():
 
 
 @torch.no_grad()
-def test_the_scale_is_that_of_a_head():
+def test_logits_are_scaled_by_the_square_root_of_the_head_width():
     model = large_weights(CGT(SMALL))
     batch = small_batch()
     layer = model.layers[0].attention
@@ -36,7 +36,7 @@ def test_the_scale_is_that_of_a_head():
     assert not torch.allclose(model(batch), before)
 
 
-def test_changing_the_matrix_in_place_stores_the_lengths_that_are_said():
+def test_changing_the_matrix_in_place_stores_wrong_path_lengths():
     chain = of_edges(20, [(i, i + 1) for i in range(19)])
     A = collate([chain]).adjacency[0].double()
     steps = torch.arange(20)[:, None].sub(torch.arange(20)).abs()
@@ -56,7 +56,7 @@ def test_changing_the_matrix_in_place_stores_the_lengths_that_are_said():
 
 
 @torch.no_grad()
-def test_the_bias_of_the_walks_map_can_be_folded_into_the_maps_that_follow():
+def test_the_bias_of_the_walk_projection_can_be_folded_into_the_next_maps():
     model = large_weights(CGT(SMALL))
     batch = small_batch()
     before = model(batch)
@@ -65,7 +65,7 @@ def test_the_bias_of_the_walks_map_can_be_folded_into_the_maps_that_follow():
     torch.testing.assert_close(model(batch), before, rtol=1e-10, atol=1e-10)
 
 
-def test_heads_change_no_count_where_there_is_colour():
+def test_parameter_counts_do_not_depend_on_heads_with_chromatic_logits():
     def parameters(heads, **options):
         model = CGT(replace(SMALL, num_heads=heads, **options))
         return sum(p.numel() for p in model.parameters())

@@ -20,7 +20,7 @@ def attention_and_input(**options):
     return attention, h, e
 
 
-def test_the_equation_as_printed_reads_no_other_node():
+def test_with_the_printed_equation_outputs_do_not_depend_on_other_nodes():
     attention, h, e = attention_and_input()
     attention.query.weight.data.zero_()  # no query and no key: all depends on the pairs
     attention.key.weight.data.zero_()
@@ -33,7 +33,7 @@ def test_the_equation_as_printed_reads_no_other_node():
     torch.testing.assert_close(printed, torch.zeros(8).double())
 
 
-def test_the_pairs_receive_the_input_of_the_softmax():
+def test_the_edge_channel_receives_the_logits_not_the_weights():
     attention, h, e = attention_and_input()
     _, logits, weights = attention(h, e, return_attention=True)
     assert logits.min() < 0  # no weight is
@@ -44,7 +44,7 @@ def test_the_pairs_receive_the_input_of_the_softmax():
     torch.testing.assert_close(attention(h, e)[1], weights.permute(0, 2, 3, 1))
 
 
-def test_without_the_scale_logits_are_larger_by_the_root_of_a_heads_width():
+def test_unscaled_logits_are_larger_by_the_square_root_of_the_head_width():
     scaled, h, e = attention_and_input(clip=1e6)
     plain = attention_and_input(clip=1e6, scaled=False)[0]
     shift = scaled.edge_bias(e)
@@ -52,7 +52,7 @@ def test_without_the_scale_logits_are_larger_by_the_root_of_a_heads_width():
     torch.testing.assert_close(ratio, torch.full_like(ratio, 2.0))  # a head is 4 wide
 
 
-def test_a_larger_epsilon_of_a_norm_leaves_less_spread():
+def test_a_larger_epsilon_in_layer_norm_reduces_the_spread():
     """Vectors that start within 0.05 of zero, behind a norm of PyTorch and of Keras."""
     torch.manual_seed(0)
     start = torch.empty(1000, 64).uniform_(-0.05, 0.05)
@@ -62,7 +62,7 @@ def test_a_larger_epsilon_of_a_norm_leaves_less_spread():
         assert abs(spread - (variance / (variance + eps)) ** 0.5) < 0.01
 
 
-def test_egt_simple_reads_its_pairs_without_a_norm():
+def test_egt_simple_does_not_normalise_the_edge_channel():
     """Twice the pairs' vectors shift the logits by twice as much; behind a norm by as much."""
     batch = collate(encoded(chain(1, 2)))
     for variant, same in (("simple", False), ("full", True)):
@@ -75,7 +75,7 @@ def test_egt_simple_reads_its_pairs_without_a_norm():
         assert torch.allclose(shifts[1] - bias, 2 * (shifts[0] - bias)) != same
 
 
-def test_sixteen_masks_do_not_distinguish_a_node_from_its_neighbour_but_an_embedding_does():
+def test_distance_embeddings_separate_a_node_from_its_neighbour_but_sixteen_masks_do_not():
     (path,) = encoded(chain(*[0] * 19))
     masks = within_reach(path.distance[0], 16)
     assert torch.equal(masks[0], masks[1])
@@ -89,7 +89,7 @@ def test_sixteen_masks_do_not_distinguish_a_node_from_its_neighbour_but_an_embed
     assert rows.tolist() == [*range(17), 16, 16, 16]
 
 
-def test_every_linear_map_of_a_layer_has_a_shift_as_in_the_authors_code():
+def test_every_linear_map_of_a_layer_has_a_bias_as_in_the_authors_code():
     model = EGT(SMALL)
     maps = [m for m in model.layers.modules() if isinstance(m, nn.Linear)]
     assert len(maps) == 11 + 8  # the last layer has none for pairs that nobody reads
@@ -97,7 +97,7 @@ def test_every_linear_map_of_a_layer_has_a_shift_as_in_the_authors_code():
 
 
 @torch.no_grad()
-def test_virtual_nodes_that_attend_to_padding_see_the_largest_graph_of_the_batch():
+def test_predictions_depend_on_the_batch_if_virtual_nodes_attend_to_padding():
     small, large = encoded(chain(1, 2), chain(*[1] * 8))
     model = large_weights(EGT(replace(SMALL, virtual_nodes=2)))
     alone = model(collate([small]))

@@ -26,7 +26,7 @@ def test_dividing_by_the_root_of_d_changes_graphormer_unless_it_has_one_head():
         assert torch.allclose(model(batch), before, atol=1e-9) == same
 
 
-def test_heads_with_one_scalar_lean_alike():
+def test_heads_that_share_a_scalar_have_equal_biases():
     model = large_weights(Graphormer(replace(SMALL, edges=None)))
     batch = collate(encoded(chain(1, 2, 3)))
     bias = model.bias(batch)[:, :, 1:, 1:]
@@ -50,7 +50,7 @@ def test_a_node_that_only_receives_differs_from_one_that_only_sends():
     assert (theirs[0] - encoding(batch)[0]).abs().max() > 0.1
 
 
-def test_each_head_reads_edges_in_its_own_way():
+def test_each_head_has_its_own_edge_encoding():
     encoding = large_weights(EdgeEncoding(2, 4, 4, 3))
     c = encoding(collate(encoded(chain(1, 2))))[0]
     assert encoding.positions.shape == (4, 2, 2)  # as printed: a vector of width 2 for each place
@@ -60,7 +60,7 @@ def test_each_head_reads_edges_in_its_own_way():
     torch.testing.assert_close(c[0], c[1])
 
 
-def test_a_renumbered_ring_has_other_paths_in_the_code_and_the_same_ones_here():
+def test_renumbering_a_ring_changes_the_authors_paths_but_not_ours():
     """Opposite corners of a square have two shortest paths, and its edges are of four kinds."""
     square = of_edges(4, [(0, 1), (1, 2), (2, 3), (3, 0)])
     square.x = torch.zeros(4, 1).long()
@@ -75,7 +75,7 @@ def test_a_renumbered_ring_has_other_paths_in_the_code_and_the_same_ones_here():
     assert theirs[1][0, 2, :2, 0].tolist() == [3, 2]
 
 
-def test_of_a_path_over_node_0_all_edges_count():
+def test_paths_through_node_0_include_all_their_edges():
     graph = of_edges(3, [(1, 0), (0, 2)])
     graph.x = torch.zeros(3, 1).long()
     graph.edge_attr = torch.tensor([1, 2, 1, 2])[:, None]
@@ -86,7 +86,7 @@ def test_of_a_path_over_node_0_all_edges_count():
 
 
 @torch.no_grad()
-def test_padding_of_paths_makes_the_authors_predictions_depend_on_the_batch_and_ours_not():
+def test_padding_of_paths_changes_the_authors_predictions_but_not_ours():
     model = large_weights(Graphormer(SMALL))
     short, long = encoded(chain(1), chain(1, 2, 3))
     alone = collate([short])

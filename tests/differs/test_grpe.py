@@ -17,7 +17,7 @@ def path(length: int):
 
 
 @torch.no_grad()
-def test_a_node_reads_its_own_edge_vector_which_the_codes_two_lines_overwrite():
+def test_a_nodes_own_edge_vector_is_used_here_but_overwritten_in_the_authors_code():
     model = large_weights(GRPE(SMALL))
     batch = path(3)
     before = model(batch)
@@ -35,7 +35,7 @@ def test_a_node_reads_its_own_edge_vector_which_the_codes_two_lines_overwrite():
 
 
 @torch.no_grad()
-def test_the_largest_distance_has_its_own_vector_in_the_paper_and_shares_one_in_the_code():
+def test_the_largest_distance_has_its_own_vector_as_in_the_paper_but_not_in_the_code():
     ours = large_weights(RelationEmbedding(4, 5, 3))
     rows = ours()  # itself, 4 types, 2 to 5 steps, far, unreachable, virtual
     assert len(rows) == 1 + 4 + 4 + 3
@@ -60,7 +60,7 @@ def test_the_largest_distance_has_its_own_vector_in_the_paper_and_shares_one_in_
 
 
 @torch.no_grad()
-def test_dividing_by_the_root_of_d_shrinks_all_three_terms_alike():
+def test_dividing_by_the_root_of_d_scales_all_three_terms_equally():
     config = replace(SMALL, terms=("query", "key"), num_layers=1, num_heads=4)
     model = large_weights(GRPE(config))
     batch = path(4)

@@ -10,7 +10,7 @@ from tests.models.small import GRAPHORMER as SMALL
 from tests.models.small import chain, edge_encoding, encoded, large_weights, scale_queries
 
 
-def test_the_missing_scale_is_that_of_a_head_and_changes_the_result():
+def test_the_lectures_missing_scale_is_the_root_of_the_head_width():
     torch.manual_seed(0)
     model = BagTransformer(BagTransformerConfig(d_model=16, num_heads=4))
     layer = model.encoder.layers[0].attention
@@ -23,7 +23,7 @@ def test_the_missing_scale_is_that_of_a_head_and_changes_the_result():
     assert (before - plain).abs().max() > 1e-3
 
 
-def test_a_shift_of_the_keys_changes_nothing_and_one_of_the_queries_does():
+def test_a_bias_of_the_queries_changes_the_output_but_a_bias_of_the_keys_does_not():
     torch.manual_seed(0)
     layer = MultiHeadAttention(16, 4).double()
     x = torch.randn(2, 5, 16).double()
@@ -34,7 +34,7 @@ def test_a_shift_of_the_keys_changes_nothing_and_one_of_the_queries_does():
     assert (layer(x) - before).abs().max() > 1e-3
 
 
-def test_the_sum_is_the_mean_times_the_length_of_the_path():
+def test_the_sum_of_edge_terms_is_the_mean_times_the_path_length():
     encoding = edge_encoding(large_weights(Graphormer(SMALL)))
     batch = collate(encoded(chain(1, 2, 3)))
     mean = encoding(batch)
@@ -46,7 +46,7 @@ def test_the_sum_is_the_mean_times_the_length_of_the_path():
     assert total[0, :, 0, 0].abs().max() == 0
 
 
-def test_after_600_recorded_steps_only_post_ln_without_warm_up_has_not_learned():
+def test_after_600_steps_only_post_ln_without_warm_up_still_has_a_high_loss():
     """The training loss on a toy task is still above 1; later all three seeds learn it."""
     runs = recorded("transformer/warm-up")
     assert len(runs) == 3

@@ -21,7 +21,7 @@ def small_batch():
     return batch, vectors, flipped
 
 
-def test_in_training_two_calls_know_a_sign_and_one_call_does_not():
+def test_in_training_signnet_is_sign_invariant_with_one_call_but_not_with_two():
     torch.manual_seed(0)
     model = SignNet(SMALL).double().train()
     batch, vectors, flipped = small_batch()
@@ -31,7 +31,7 @@ def test_in_training_two_calls_know_a_sign_and_one_call_does_not():
 
 
 @torch.no_grad()
-def test_a_padding_column_adds_twice_phi_of_zero_in_the_authors_code_and_nothing_here():
+def test_padding_columns_add_twice_phi_of_zero_in_the_authors_code_but_nothing_in_ours():
     torch.manual_seed(0)
     model = SignNet(SMALL).double().eval()
     batch, vectors, _ = small_batch()

@@ -9,7 +9,7 @@ from tools.notebooks import pairs
 
 
 @pytest.mark.parametrize("notebook", [notebook for _, notebook in pairs()], ids=lambda p: p.stem)
-def test_a_chapter_installs_the_release_of_the_package_that_it_was_run_with(notebook):
+def test_a_chapter_installs_the_release_that_executed_it(notebook):
     cells = nbformat.read(notebook, as_version=4).cells
     (cell,) = [cell for cell in cells if BEGINNING.match(cell.source)]
     assert cell.source == first_cell(EXTRAS.search(cell.source)[1])

@@ -19,7 +19,7 @@ def test_b(): ...
 """
 
 
-def test_what_is_missing_or_does_not_exist_is_named(tmp_path):
+def test_missing_and_unknown_equations_are_named(tmp_path):
     (tmp_path / "layer.py").write_text(OBJECT)
     (tmp_path / "test_layer.py").write_text(TEST)
     (tmp_path / "08_grpe.md").write_text("## 8.1 First\n\n$$\nx \\tag{7}\n$$\n")

@@ -2,6 +2,7 @@
 
 import re
 import runpy
+from unittest.mock import Mock
 
 import pytest
 from bs4 import BeautifulSoup
@@ -10,11 +11,16 @@ from tools.paths import ROOT
 
 
 @pytest.fixture(scope="module")
-def set_formula():
-    return runpy.run_path(str(ROOT / "book/_ext/mathjax.py"))["set_formula"]
+def mathjax():
+    return runpy.run_path(str(ROOT / "book/_ext/mathjax.py"))
 
 
-def test_a_formula_has_its_letters_its_tex_and_its_words(set_formula):
+@pytest.fixture(scope="module")
+def set_formula(mathjax):
+    return mathjax["set_formula"]
+
+
+def test_a_typeset_formula_includes_its_tex_and_mathml(set_formula):
     formula = BeautifulSoup(set_formula(r"a < \hat x_{ij}", display=False), "html.parser")
     assert formula.select_one("mjx-container")["data-tex"] == r"a < \hat x_{ij}"
     assert formula.select_one("mjx-math")["aria-hidden"] == "true"
@@ -38,13 +44,18 @@ def test_a_displayed_formula_states_a_width_that_grows_with_its_text(set_formula
         ("a & b", "Misplaced &"),
     ],
 )
-def test_what_mathjax_cannot_read_is_refused_in_its_words(set_formula, tex, why):
+def test_invalid_tex_raises_mathjaxs_message(set_formula, tex, why):
     with pytest.raises(ValueError, match=why):
         set_formula(tex, display=True)
 
 
-def test_the_number_of_an_equation_is_no_id(set_formula):
+def test_equation_numbers_do_not_become_ids(set_formula):
     """Several pages, and the PDF, have an equation (4)."""
     html = set_formula(r"a = b \tag{4}", display=True)
     assert " id=" not in html
     assert "NaN" not in html
+
+
+def test_sphinx_writes_pages_with_formulas_in_one_process(mathjax):
+    """A forked process would have V8's memory, but not the threads that run it."""
+    assert mathjax["setup"](Mock())["parallel_write_safe"] is False

@@ -57,13 +57,13 @@ def edit(path, old, new):
         ("A sum.", "A sum.\n\n```{code-cell} ipython3\nx = 1\n```"),
     ],
 )
-def test_a_changed_pair_differs(chapter, old, new):
+def test_a_change_to_text_or_notebook_is_detected(chapter, old, new):
     assert notebooks.differences(*chapter) == []
     edit(chapter[0], old, new)
     assert notebooks.differences(*chapter)
 
 
-def test_the_newer_side_wins_and_outputs_of_unchanged_cells_stay(chapter):
+def test_syncing_copies_the_newer_file_and_preserves_outputs_of_unchanged_cells(chapter):
     text, notebook = chapter
     edit(text, "A sum.", "A total.")
     assert notebooks.sync(text, notebook) == "01_chapter.md -> 01_chapter.ipynb"
@@ -102,7 +102,7 @@ def test_forbidden_outputs_are_reported(output, word):
     assert word in fault
 
 
-def test_a_figure_that_another_line_follows_is_reported_as_lost():
+def test_a_figure_that_is_not_on_the_last_line_of_a_cell_is_reported():
     shown = new_output("execute_result", data={"text/html": "<img>"}, execution_count=1)
     source = "plots.show(figure, alt='')"
     last = new_code_cell(source, execution_count=1, outputs=[shown])

@@ -21,7 +21,7 @@ def joined():
     return BeautifulSoup(pdf.article(PAGE, names[0], names), "html.parser")
 
 
-def test_links_and_pictures_lead_to_joined_pages_and_to_the_book_beside_them(joined):
+def test_links_and_pictures_point_into_the_pdf_or_to_the_book(joined):
     assert [link["href"] for link in joined.select("a")] == [
         "#notebooks-one--top",
         "#notebooks-two--b",
@@ -35,7 +35,7 @@ def test_links_and_pictures_lead_to_joined_pages_and_to_the_book_beside_them(joi
     assert joined.select_one("svg g")["id"] == "g"
 
 
-def test_solutions_are_open_and_what_is_for_the_screen_is_left_out(joined):
+def test_solutions_are_shown_and_interactive_parts_removed(joined):
     (solution,) = joined.select("details")
     assert solution.has_attr("open")
     assert "42" in solution.text

@@ -22,13 +22,13 @@ def work(code: str, seconds: float = float("inf")) -> str:
     return queue.work("csa", [sys.executable, "-c", code], time.monotonic() + seconds)
 
 
-def test_every_run_is_of_a_recipe_and_has_its_budget_on_a_cpu_alone():
+def test_every_queued_run_has_a_recipe_and_a_smaller_budget_on_a_cpu():
     assert {*queue.RUNS} <= {*RECIPES}
     for on_gpu in (True, False):
         assert ("--epochs" in queue.command("csa/zinc", "real", on_gpu)) is not on_gpu
 
 
-def test_the_record_of_a_finished_run_is_copied_and_the_run_is_not_repeated(folders):
+def test_a_finished_runs_record_is_copied_and_the_run_is_not_repeated(folders):
     record = folders / "FOLDER" / "csa-seed0" / "csa-seed0.json"
     assert work("raise SystemExit('no space left')") == "failed: no space left"
     code = f"import pathlib as p; f = p.Path({str(record)!r}); f.parent.mkdir(); f.write_text('1')"
@@ -37,7 +37,7 @@ def test_the_record_of_a_finished_run_is_copied_and_the_run_is_not_repeated(fold
     assert work("raise SystemExit(1)") == "done"
 
 
-def test_at_the_deadline_a_run_is_interrupted_and_none_is_begun():
+def test_at_the_deadline_a_run_is_interrupted_and_no_other_starts():
     begin = time.monotonic()
     assert work("import time; time.sleep(60)", 1).startswith("stopped")
     assert time.monotonic() - begin < 30

@@ -23,7 +23,7 @@ plain = runpy.run_path(ROOT / "book/_ext/formulas.py")["plain"]
         ("(Section 3.1.3), chapter 2024, 0.5 and 1.25", []),
     ],
 )
-def test_mentions_of_sections_and_chapters_are_found_and_a_papers_own_are_not(text, found):
+def test_mentions_of_the_books_sections_are_found_but_not_those_of_papers(text, found):
     spans = mentions(text)
     assert [(text[start:end], number) for start, end, number in spans] == found
 
@@ -37,5 +37,5 @@ def test_mentions_of_sections_and_chapters_are_found_and_a_papers_own_are_not(te
         (r"b_{\phi(i, j)}", "…"),
     ],
 )
-def test_a_simple_formula_becomes_text_and_others_a_gap(tex, text):
+def test_simple_formulas_become_plain_text_and_others_an_ellipsis(tex, text):
     assert plain(tex) == text

@@ -18,5 +18,5 @@ from tools.repository import renamed
         ("from one/course import", "from one/course import"),
     ],
 )
-def test_only_addresses_of_the_repository_change(text, expected):
+def test_only_the_repositorys_own_addresses_are_replaced(text, expected):
     assert renamed(text, "one/course", "two/fork") == expected

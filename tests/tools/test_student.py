@@ -16,7 +16,7 @@ LINK = re.compile(r"\[[^\]`]+\]\(((?!https?:)[\w./-]+\.(?:md|ipynb))")
 
 
 @pytest.mark.parametrize("stem", TEXTS)
-def test_a_copy_has_the_chapters_code_and_no_solution_role_or_broken_link(stem):
+def test_a_student_copy_has_the_chapters_code_but_no_solutions_roles_or_broken_links(stem):
     copy = student.student_copy(TEXTS[stem])
     chapter = jupytext.read(TEXTS[stem])
     code, original = (
@@ -37,7 +37,7 @@ def test_a_copy_has_the_chapters_code_and_no_solution_role_or_broken_link(stem):
     assert all(exists(normpath(student.STUDENT / link)) for link in LINK.findall(text))
 
 
-def test_output_that_only_the_book_can_show_is_replaced_by_words():
+def test_markup_that_only_the_book_can_show_becomes_plain_text():
     written = "{cite:t}`lim2023signnet`, {term}`superpixels <superpixel>`, [data](data.ipynb)"
     shown = "Lim et al. (2023a), superpixels, [data](../notebooks/data.ipynb)"
     assert student.plain(written) == shown

@@ -38,6 +38,6 @@ def test_reading_time_counts_the_prose_up_to_the_exercises():
         (125, "about two minutes"),
     ],
 )
-def test_seconds_are_rounded_in_words(monkeypatch, seconds, said):
+def test_seconds_are_written_as_rounded_words(monkeypatch, seconds, said):
     monkeypatch.setattr(times, "run_times", lambda: {"01_a": {"seconds": seconds}})
     assert times.running("01_a") == said

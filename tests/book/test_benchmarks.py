@@ -1,0 +1,58 @@
+"""Numbers in the text of the benchmarks page are those of the records."""
+
+from gtcourse.course.records import measurement
+from tools.paths import ROOT
+
+
+def text() -> str:
+    return (ROOT / "book/benchmarks/index.md").read_text(encoding="utf-8")
+
+
+def steps(name: str) -> dict[str, float]:
+    return {row["model"]: row["step"]["ms"] for row in measurement(name)["rows"]}
+
+
+def test_the_ratios_of_training_steps_are_those_of_the_records():
+    cpu = steps("models-benchmark")
+    gpu = steps("models-gpu-benchmark")
+    factors = [cpu[name] / gpu[name] for name in cpu]
+    assert f"by a factor of {min(factors):.1f} to {max(factors):.1f}." in text()
+    assert "about three times as long as one of GIN" in text()
+    assert round(gpu["csa"] / gpu["gin"]) == 3
+    assert "about nine times as long" in text()
+    assert round(cpu["csa"] / cpu["gin"]) == 9
+    assert "less than a third of CSA's time" in text()
+    assert cpu["transformer"] < cpu["csa"] / 3
+
+
+def test_the_lower_bound_of_csas_products_is_that_of_the_record():
+    record = measurement("models-gpu-benchmark")
+    rate = record["products_tflops"]["float32"]
+    csa = next(row for row in record["rows"] if row["model"] == "csa")
+    assert f"{rate:.0f} TFLOP/s" in text()
+    assert f"{csa['gflop'] / rate:.2f} ms of {csa['step']['ms']:.0f} ms" in text()
+
+
+def test_the_times_of_shortest_paths_are_those_of_the_record():
+    record = measurement("shortest-paths-benchmark")
+    gain = {
+        graphs: next(row["times_the_authors"] for row in rows if row["method"] == "gtcourse")
+        for graphs, rows in record["rows"].items()
+    }
+    molecules, large = round(gain["molecules"]), round(gain["500 nodes"])
+    assert f"{molecules} times as fast on molecules and {large} times" in text()
+    assert "about a seventh of the time" in text()
+    assert molecules == 7
+    scipy, ours = record["rings"]["5000"]
+    low, high = scipy["quartiles"]
+    assert f"{scipy['ms'] / 1000:.2f} s, and the package {ours['ms'] / 1000:.1f} s" in text()
+    assert f"are {low / 1000:.2f} s and {high / 1000:.2f} s" in text()
+    alone, with_edges = record["peak_mb_of_rings"]["5000"].values()
+    assert f"{alone / 1024:.1f} GiB of memory, and {with_edges / 1024:.1f} GiB" in text()
+
+
+def test_scipy_takes_less_time_than_encode_on_all_graphs():
+    record = measurement("shortest-paths-benchmark")
+    for rows in [*record["rows"].values(), *record["rings"].values()]:
+        times = {row["method"]: row["ms"] for row in rows}
+        assert times["SciPy, distances alone"] < times["gtcourse"]
