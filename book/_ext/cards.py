@@ -35,7 +35,7 @@ CAPTIONS = {
     "08": "In GRPE, the relation of two nodes acts on the query, the key and the value.",
     "09": "CSA gives a pair of nodes one attention weight for each channel, here six.",
     "10": "Each frame contains the next as a special case: CSA’s attention, attention with a bias "
-    "and a value term, Graphormer’s, and the Transformer’s.",
+    "and a value term, Graphormer’s with its distance bias, and the Transformer’s.",
     "11": "A map of attention marks one atom. Does the prediction depend on it?",
     "12": "The same training, first on one laptop and then on nine connected machines.",
     "data": "A molecule of ZINC, and how often each value of the target occurs.",

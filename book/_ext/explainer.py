@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from docutils import nodes
+from pictures import HOME
 from sphinx.util import logging
 
 # In the order of the chapters: the page opens on the first.
@@ -35,8 +36,8 @@ MOLECULES = {
     "thujone": "CC1C(=O)CC2(C(C)C)CC12",
 }
 
-
-HOME = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"
+ON_FIRST_PAGE = "caffeine"
+"""A molecule on which the models' predictions differ, so that the choice of a model can be seen."""
 
 TITLES = {"graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE", "csa": "CSA"}
 
@@ -90,7 +91,8 @@ def write(app, error) -> None:
         )
     code = explorer.script("explainer/colors") + explorer.script("explainer/molecule").strip()
     home = Path(app.srcdir, "book/_static/live.js").read_text(encoding="utf-8").strip()
-    live = explorer.as_script(first_page(shown[0]))
+    (first,) = (molecule for molecule in shown if molecule["name"] == ON_FIRST_PAGE)
+    live = explorer.as_script(first_page(first))
     (folder / "home.js").write_text(f"{HOME}{code}\n{home}({live});", encoding="utf-8")
     data = explorer.as_script({"models": listed, "molecules": shown})
     start = f"gtcourse.explain(document.getElementById('explainer'), {data});"

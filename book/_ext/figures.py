@@ -15,6 +15,7 @@ from pathlib import Path
 from docutils import nodes
 from sizes import size
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 DIRECTIVE = re.compile(r"  # noqa: \w+")
 SEEDS = re.compile(r" \((\d+) seeds\)")
@@ -25,8 +26,13 @@ MARKS = re.compile(r'<use [^>]*? style="([^"]*)"/>(?:\s*<use [^>]*? style="\1"/>
 PATH = re.compile(r' d="([MLHVCQZz\d\s.-]+)"')
 COMMAND = re.compile(r"\s*([MLHVCQZz])\s*")
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
-WIDTH = re.compile(r'<svg\b[^>]*?\sviewBox="[-\d.]+ [-\d.]+ ([\d.]+) [\d.]+"[^>]*?\srole="img"')
+# Matplotlib puts the numbers into double quotation marks, RDKit into single ones.
+WIDTH = re.compile(
+    r"""<svg\b[^>]*?\sviewBox=["'][-\d.]+ [-\d.]+ ([\d.]+) [\d.]+["'][^>]*?\srole="img\""""
+)
 POINT = 4 / 3  #: pixels
+PROSE = 60  #: characters of a cell that holds a sentence
+MANY_COLUMNS = 4
 WIDE = 480  #: pixels; a phone draws a figure of this width at 70 % of its size
 ENLARGE = '<button type="button" class="enlarge">Enlarge this figure</button>'
 
@@ -50,6 +56,12 @@ def number_figures(app: Sphinx, document: nodes.document, page: str) -> None:
         number = f"{kind} {chapter}{count[kind]}"
         add_number(caption, number)
         caption.parent["ids"] = caption.parent["ids"] or [nodes.make_id(number.replace(".", "-"))]
+
+
+def drop_numbers_of_sphinx(app: Sphinx, env: BuildEnvironment) -> None:
+    """Sphinx numbers the figures of all pages in one row, beside the numbers of this module."""
+    for numbers in env.toc_fignumbers.values():
+        numbers.pop("figure", None)
 
 
 def offer_enlarged(app: Sphinx, document: nodes.document, page: str) -> None:
@@ -149,6 +161,19 @@ def hold_short_heads(app: Sphinx, document: nodes.document, page: str) -> None:
                     text.parent.replace(text, nodes.Text(held(text.astext())))
 
 
+def mark_prose(app: Sphinx, document: nodes.document, page: str) -> None:
+    """Cells with sentences in tables of many columns, which a phone would squeeze.
+
+    ``book.css`` gives them a width there, and the table scrolls.
+    """
+    for table in document.findall(nodes.table):
+        if len([*table.findall(nodes.colspec)]) < MANY_COLUMNS:
+            continue
+        for entry in table.findall(nodes.entry):
+            if len(entry.astext()) > PROSE:
+                entry["classes"].append("prose")
+
+
 def held_head(head: re.Match) -> str:
     return head[1] + held(head[2]) + head[3]
 
@@ -186,9 +211,11 @@ def rewrite(found: Iterable[nodes.TextElement], change: Callable[[str], str]) ->
 
 
 def setup(app: Sphinx) -> dict:
+    app.connect("env-check-consistency", drop_numbers_of_sphinx)
     app.connect("doctree-resolved", number_figures)
     app.connect("doctree-resolved", offer_enlarged)
     app.connect("doctree-resolved", hide_directives)
     app.connect("doctree-resolved", shrink_figures)
     app.connect("doctree-resolved", hold_short_heads)
+    app.connect("doctree-resolved", mark_prose)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

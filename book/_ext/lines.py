@@ -1,7 +1,8 @@
 """Long lines of code, marked so that a phone can go on below and further to the right.
 
 A line breaks between words and, in a word that is longer than a phone's row, after a bracket, a
-comma, a dot or "=". On wider windows nothing changes.
+comma, a dot or "=". On wider windows nothing changes. A long name in a text can break there as
+well, and after "/".
 """
 
 import re
@@ -10,16 +11,23 @@ from pathlib import Path
 
 LONG = 38  #: characters in the row of a narrow phone
 WORD = 34  #: of a word; it stands further to the right
+NAME = 21  #: of a name in a text, from which it can break
 
 CODE = re.compile(r'(<div class="highlight"><pre>)(.*?)(</pre>)', re.DOTALL)
 PART = re.compile(r"(<span[^>]*>)([^<]*)(</span>)|([^<]+)|(<[^>]*>)")
 BREAK = re.compile(r"(?<=[(\[{,=.])(?=[^\s<])")
+NAMED = re.compile(rf'(<span class="pre">)([^<]{{{NAME},}})(</span>)')
+BREAK_OF_NAME = re.compile(r"(?<=[(\[{,=./])(?=[^\s<])")
 TAG = re.compile(r"<[^>]*>")
 MARKED = '<span class="line"'
 
 
 def with_long_lines(page: str) -> str:
     return CODE.sub(lambda found: found[1] + broken(found[2]) + found[3], page)
+
+
+def with_breakable_names(page: str) -> str:
+    return NAMED.sub(lambda found: found[1] + BREAK_OF_NAME.sub("<wbr>", found[2]) + found[3], page)
 
 
 def broken(code: str) -> str:
@@ -63,7 +71,7 @@ def mark_pages(app, error) -> None:
         return
     for path in Path(app.outdir).rglob("*.html"):
         page = path.read_text(encoding="utf-8")
-        if (changed := with_long_lines(page)) != page:
+        if (changed := with_breakable_names(with_long_lines(page))) != page:
             path.write_text(changed, encoding="utf-8")
 
 

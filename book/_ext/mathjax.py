@@ -30,7 +30,7 @@ FIRST_FONTS = ("MathJax_Main-Regular", "MathJax_Math-Italic")
 """Those of nearly all formulas; a page asks for them before its styles are there."""
 
 # Pages that are opened as files may not ask for fonts in advance.
-ASK = """<script>
+PRELOAD = """<script>
 if (location.protocol !== "file:") {
   for (const href of %s) {
     const font = { rel: "preload", as: "font", type: "font/woff", crossOrigin: "anonymous", href };
@@ -39,7 +39,8 @@ if (location.protocol !== "file:") {
 }
 </script>"""
 
-# MathJax's own tex-chtml.js without its menu and what loads others; liteDOM is its document.
+# The parts of MathJax's tex-chtml.js, without the menu and the loader of further parts. liteDOM
+# stands in for the browser's document.
 PARTS = [
     "startup",
     "core",
@@ -50,7 +51,8 @@ PARTS = [
     "a11y/assistive-mml",
 ]
 
-# The styles are those of all letters, because a page that is not written again needs its own.
+# The styles are those of all letters, not only of those that this build sets, because pages that
+# Sphinx does not write again need theirs as well.
 SETTINGS = """
 var window = globalThis, global = globalThis;
 var MathJax = {
@@ -62,7 +64,7 @@ var MathJax = {
   },
 };
 """
-# An error's message leaves as text: as an exception it would bring all of MathJax along.
+# An error is returned as text, because an exception's message would contain all of MathJax.
 FUNCTIONS = """
 MathJax.config.startup.ready();
 function setFormula(tex, display) {
@@ -80,13 +82,15 @@ function setFormula(tex, display) {
 }
 const styles = () => MathJax.startup.adaptor.textContent(MathJax.chtmlStylesheet());
 """
-LONGEST = 60  #: seconds for one formula
+TIMEOUT = 60
+"""Seconds for one formula."""
 
 TEX = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]", re.DOTALL)
-# Numbers of equations would be ids twice, and the height of their row is not known without a page.
+# The PDF joins pages with equations of the same number, whose ids would clash. The height of a row
+# is NaN, because it is not known without a page.
 FLAWS = re.compile(r' id="mjx-eqn:[^"]*"| style="height: NaNem;"')
-# A numbered equation is in the middle: as much room as its number takes is left free at its left.
-LEFT_OF_NUMBERED = re.compile(r'<mjx-table style="[^"]*margin: 0 ([\d.]+)em')
+# A numbered equation is centred: its left margin is as wide as its number.
+LEFT_MARGIN = re.compile(r'<mjx-table style="[^"]*margin: 0 ([\d.]+)em')
 
 logger = logging.getLogger(__name__)
 
@@ -100,14 +104,14 @@ def mathjax_folder() -> Path:
 
 @cache
 def engine() -> MiniRacer:
-    """V8 with MathJax; it is closed while Python still runs its thread, or Python would not end."""
-    running = MiniRacer()
-    atexit.register(running.close)
+    """V8 with MathJax, one for the process; Python could not exit unless V8 is closed before."""
+    v8 = MiniRacer()
+    atexit.register(v8.close)
     folder = mathjax_folder()
     parts = [(folder / f"{part}.js").read_text(encoding="utf-8") for part in PARTS]
     for script in (SETTINGS, "\n".join(parts), FUNCTIONS):
-        running.eval(script)
-    return running
+        v8.eval(script)
+    return v8
 
 
 @cache
@@ -115,49 +119,47 @@ def set_formula(tex: str, display: bool) -> str:
     """A formula as HTML with its TeX; a displayed one states its width, in em of its letters.
 
     Raises:
-        ValueError: what MathJax cannot read, in its words.
+        ValueError: MathJax cannot read the formula; the message quotes its reason.
     """
-    done = json.loads(engine().call("setFormula", tex, display, timeout_sec=LONGEST))
-    if "error" in done:
-        raise ValueError(f"MathJax cannot read {tex!r}: {done['error']}")
-    html = FLAWS.sub("", done["html"])
-    words = f'data-tex="{escape(tex.strip())}"'
-    room = LEFT_OF_NUMBERED.search(html)
-    width = done["width"] - (float(room[1]) if room else 0)
-    said = f"--width:{width:.4g};" if display else ""
-    start, rest = html.split('style="', 1)  # that of the container, which always has one
-    return f'{start}{words} style="{said}{rest}'
+    result = json.loads(engine().call("setFormula", tex, display, timeout_sec=TIMEOUT))
+    if "error" in result:
+        raise ValueError(f"MathJax cannot read {tex!r}: {result['error']}")
+    html = FLAWS.sub("", result["html"])
+    margin = LEFT_MARGIN.search(html)
+    width = result["width"] - (float(margin[1]) if margin else 0)
+    width_style = f"--width:{width:.4g};" if display else ""
+    # The first style is that of the container, which always has one.
+    before, after = html.split('style="', 1)
+    return f'{before}data-tex="{escape(tex.strip())}" style="{width_style}{after}'
 
 
-def with_formula(visit: Callable) -> Callable:
-    """Sphinx's visitor of a formula, whose TeX is then set."""
+def with_mathjax(visit: Callable) -> Callable:
+    """Sphinx's visitor of a formula, changed so that MathJax sets the TeX that it writes."""
     display = visit is html_visit_displaymath
 
-    def visited(self, node: nodes.Element) -> None:
+    def visit_and_set(self, node: nodes.Element) -> None:
         start = len(self.body)
         with suppress(nodes.SkipNode):
             visit(self, node)
-        written = "".join(self.body[start:])
+        html = "".join(self.body[start:])
         try:
-            written = TEX.sub(
-                lambda found: set_formula(unescape(found[1] or found[2]), display), written
-            )
+            html = TEX.sub(lambda tex: set_formula(unescape(tex[1] or tex[2]), display), html)
         except ValueError as error:
             logger.warning(str(error), location=node)
-        self.body[start:] = [written]
+        self.body[start:] = [html]
         raise nodes.SkipNode
 
-    return visited
+    return visit_and_set
 
 
-def ask_for_fonts(app, page, template, context, doctree) -> None:
+def preload_fonts(app, page, template, context, doctree) -> None:
     if "<mjx-container" not in context.get("body", ""):
         return
     paths = [context["pathto"](f"_static/mathjax/{font}.woff", 1) for font in FIRST_FONTS]
-    context["metatags"] = context.get("metatags", "") + ASK % json.dumps(paths)
+    context["metatags"] = context.get("metatags", "") + PRELOAD % json.dumps(paths)
 
 
-def write(app: Sphinx, error: Exception | None) -> None:
+def write_styles_and_fonts(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.format != "html":
         return
     static = Path(app.outdir, "_static")
@@ -168,10 +170,11 @@ def write(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict:
     app.add_html_math_renderer(
         NAME,
-        (with_formula(html_visit_math), None),
-        (with_formula(html_visit_displaymath), None),
+        (with_mathjax(html_visit_math), None),
+        (with_mathjax(html_visit_displaymath), None),
     )
     app.add_css_file(STYLES)
-    app.connect("html-page-context", ask_for_fonts)
-    app.connect("build-finished", write)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    app.connect("html-page-context", preload_fonts)
+    app.connect("build-finished", write_styles_and_fonts)
+    # V8 runs in one process, and a process that Sphinx forks would have a copy without its threads.
+    return {"parallel_read_safe": True, "parallel_write_safe": False}

@@ -13,6 +13,12 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+HOME = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"
+"""What the scripts of a page share."""
+
+OF_MODELS = ("metro", "pair")
+"""The pictures that have a colour for each model."""
+
 PICTURES = {  # by name: the page and the heading of the section
     "score": ("notebooks/01_self_attention", "one-token-three-steps"),
     "stack": ("notebooks/02_transformer", "residual-connections-and-layer-normalisation"),
@@ -134,17 +140,18 @@ def script(code: Path, name: str) -> str:
         "stack": ["layers", "colors", "guess"],
         "ink": ["colors", "guess"],
         "basis": ["layers", "colors", "guess"],
-        "bias": ["layers", "colors", "molecule", "fetch", "guess"],
-        "tour": ["layers", "guess"],
+        "bias": ["layers", "colors", "molecule", "fetch", "guess", "drag"],
+        "tour": ["layers", "guess", "drag"],
+        "transformer": ["guess"],
+        "metro": ["guess"],
         "bet": ["colors", "molecule"],
-        "pair": ["colors", "molecule"],
+        "pair": ["colors", "molecule", "guess", "drag"],
     }
     shared = "".join(explorer.script(f"explainer/{part}") for part in needed.get(name, []))
     text = (code / f"{name}.js").read_text(encoding="utf-8").strip()
     data = (code / f"{name}.json").read_text(encoding="utf-8").strip()
-    home = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"
-    home += f"gtcourse.models = {json.dumps(MODELS)};\n"
-    return f"{home}{shared}{text}({data});\n"
+    models = f"gtcourse.models = {json.dumps(MODELS)};\n" if name in OF_MODELS else ""
+    return f"{HOME}{models}{shared}{text}({data});\n"
 
 
 def setup(app):

@@ -23,6 +23,20 @@ LONGEST = 200
 FONT = Path(matplotlib.get_data_path(), "fonts/ttf/DejaVuSans.ttf")
 HOME = "home"
 """The picture of the pages without one of their own: that of the chapter on CSA."""
+TAG = re.compile(
+    r'<meta (?:name="description"|property="og:|name="twitter:)[^>]*>|<link rel="canonical"[^>]*>'
+)
+ROOT = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>{title}</title>
+<meta http-equiv="refresh" content="0; url={home}">
+{tags}
+</head>
+<body><a href="{home}">{title}</a></body>
+</html>
+"""
 
 
 def set_address(app, config) -> None:
@@ -62,6 +76,16 @@ def first_words(doctree: nodes.document) -> str:
         if text:
             return text if len(text) <= LONGEST else text[:LONGEST].rsplit(" ", 1)[0] + " …"
     return ""
+
+
+def describe_root(app, error) -> None:
+    """``index.html`` leads to the first page, and tells sites and search engines what that is."""
+    if error is not None or app.builder.format != "html":
+        return
+    home = f"{app.config.root_doc}.html"
+    page = Path(app.outdir, home).read_text(encoding="utf-8")
+    text = ROOT.format(home=home, title=SITE, tags="\n".join(TAG.findall(page)))
+    Path(app.outdir, "index.html").write_text(text, encoding="utf-8")
 
 
 def draw(app, error) -> None:
@@ -105,4 +129,5 @@ def setup(app):
     app.connect("html-page-context", describe)
     app.connect("build-finished", draw)
     app.connect("build-finished", draw_icon)
+    app.connect("build-finished", describe_root, priority=900)  # after sphinx-external-toc's
     return {"parallel_read_safe": True, "parallel_write_safe": True}

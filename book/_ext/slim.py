@@ -2,8 +2,9 @@
 
 Of the styles of the theme and the extensions, three quarters are for classes that no page has. In
 code, names and punctuation have the colour of the text around them, so they need no mark. Each
-figure of matplotlib brings its own glyphs; a page needs each of them once. Last of the extensions,
-because it reads what the others have written.
+figure of matplotlib brings its own glyphs; a page needs each of them once. The book's own scripts
+and styles come without comments and indentation. Last of the extensions, because it reads what the
+others have written.
 """
 
 import re
@@ -17,6 +18,24 @@ from tinycss2.ast import Node
 OURS = {"book.css", "icons.css", "print.css"}
 COMPOSED = "bs-"
 """Bootstrap puts the names of such classes together when it runs."""
+
+OWN = (
+    *OURS,
+    "book.js",
+    "search.js",
+    "tour.js",
+    "twins/wall.js",
+    "pictures/*.data.js",
+    "explainer/home.js",
+    "explainer/models.js",
+    "explainer/view.js",
+)
+"""The book's own styles and scripts, in ``_static``."""
+
+COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*(?:(?!\*/).)*\*/[ \t]*)\n", re.DOTALL | re.MULTILINE)
+INDENT = re.compile(r"^\s+", re.MULTILINE)
+BLANK = r"(?:\s|/\*.*?\*/)*"
+IN_STYLES = re.compile(rf'(?P<quoted>"[^"]*")|{BLANK}(?P<mark>[{{}};]){BLANK}|/\*.*?\*/', re.DOTALL)
 
 CLASSES = re.compile(r'class="([^"]*)"')
 SCRIPT = re.compile(r"<script\b.*?</script>", re.DOTALL)
@@ -48,6 +67,23 @@ def slim(app, error) -> None:
         if path.name not in OURS:
             used = used_styles(path.read_text(encoding="utf-8"), words)
             path.write_text(used, encoding="utf-8")
+    for path in (path for name in OWN for path in Path(root, "_static").glob(name)):
+        code = bare(path.read_text(encoding="utf-8"))
+        path.write_text(dense(code) if path.suffix == ".css" else code, encoding="utf-8")
+
+
+def bare(code: str) -> str:
+    """Code without indentation, empty lines and comments that have lines of their own."""
+    return INDENT.sub("", COMMENT.sub("", code))
+
+
+def dense(styles: str) -> str:
+    """Styles without comments and without space beside braces and semicolons."""
+
+    def less(part: re.Match) -> str:
+        return part["quoted"] or part["mark"] or ""
+
+    return IN_STYLES.sub(less, styles)
 
 
 def scripts(root: Path) -> Iterable[Path]:

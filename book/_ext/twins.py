@@ -12,7 +12,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 from docutils import nodes
-from pictures import still
+from pictures import HOME, still
 from sphinx.util import logging
 
 PAGE = "notebooks/04_positional_encodings"
@@ -48,9 +48,17 @@ def write(app, error) -> None:
         return
     folder = Path(app.outdir, "_static", "twins")
     folder.mkdir(parents=True, exist_ok=True)
-    code = Path(app.srcdir, "book/_static/twins.js").read_text(encoding="utf-8").strip()
-    data = json.dumps(wall(str(app.srcdir)), separators=(",", ":"), ensure_ascii=False)
-    (folder / "wall.js").write_text(f"{code}({data});", encoding="utf-8")
+    text = script(Path(app.srcdir), wall(str(app.srcdir)))
+    (folder / "wall.js").write_text(text, encoding="utf-8")
+
+
+def script(root: Path, data: dict) -> str:
+    """The question to guess, the drawing and what it draws."""
+    from gtcourse.course import explorer
+
+    code = Path(root, "book/_static/twins.js").read_text(encoding="utf-8").strip()
+    shown = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
+    return f"{HOME}{explorer.script('explainer/guess')}{code}({shown});"
 
 
 def wall(root: str) -> dict:

@@ -6,6 +6,22 @@ if (document.documentElement.dataset.theme === "auto")
   document.documentElement.dataset.theme =
     matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 
+// The theme opens the search at Ctrl+K and at a button, once its script is there. Until then this does.
+const early = new AbortController();
+
+function searchEarly(event) {
+  const isKey = (event.ctrlKey || event.metaKey) && event.key?.toLowerCase() === "k";
+  if (!isKey && !(event.type === "click" && event.target.closest(".search-button__button"))) return;
+  event.preventDefault();
+  const field = document.querySelector(".bd-search-container input[name=q]");
+  const dialog = document.getElementById("pst-search-dialog");
+  if (field && !dialog?.contains(field)) field.focus();
+  else if (dialog && !dialog.open) dialog.showModal();
+}
+
+addEventListener("keydown", searchEarly, { signal: early.signal });
+addEventListener("click", searchEarly, { signal: early.signal });
+
 const PHONE = matchMedia("(max-width: 576px)");
 
 const element = (tag, properties) => Object.assign(document.createElement(tag), properties);
@@ -60,8 +76,8 @@ function reachScrolling() {
 
 function sayMore(place) {
   const words = element("span", { className: "more", textContent: "scroll →", ariaHidden: "true" });
-  let outermost = place;  // what clips, would clip the words as well
-  for (let above = place; !above.matches(".bd-article"); above = above.parentElement)
+  let outermost = place;  // what clips, would clip the words as well; what is folded, folds them
+  for (let above = place; !above.matches(".bd-article, details"); above = above.parentElement)
     if (getComputedStyle(above).overflowX !== "visible") outermost = above;
   if (outermost.previousElementSibling?.matches(".more")) return;
   outermost.before(words);
@@ -212,7 +228,8 @@ function addFilter() {
 function addSorting() {
   if (!document.querySelector(".bd-article .sortable")) return;
   for (const table of document.querySelectorAll(".bd-article table")) {
-    const rows = [...table.tBodies[0].rows], heads = [...table.tHead.rows[0].cells];
+    const rows = [...table.tBodies[0].rows];
+    const heads = [...table.tHead.rows[0].cells];
     if (rows.length < 3 || rows.some((row) => !row.cells[0].textContent.trim())) continue;
     heads.forEach((head, column) => {
       const button = Object.assign(document.createElement("button"),
@@ -234,15 +251,17 @@ function addSorting() {
 
 const root = () => document.documentElement.dataset.content_root ?? "./";
 
+// Scripts that are loaded together run in order.
 const load = (name) => new Promise((resolve, reject) => document.head.append(
   Object.assign(document.createElement("script"),
-    { src: `${root()}_static/${name}.js`, onload: resolve, onerror: reject })));
+    { src: `${root()}_static/${name}.js`, async: false, onload: resolve, onerror: reject })));
 
 // Answers while the reader types: in the dialog of Ctrl+K, on the search page and where a page is
 // missing. What the search needs is loaded when a field is first used.
 let searching = null;
-const prepareSearch = () => (searching ??= ["language_data", "sections", "search"].reduce(
-  (done, name) => done.then(() => load(name)), Promise.resolve()));
+let canAnswer = false;
+const prepareSearch = () => (searching ??= Promise.all(["language_data", "sections", "search"].map(load))
+  .then(() => { canAnswer = true; }));
 
 function searchWhileTyping() {
   const dialog = document.getElementById("pst-search-dialog");
@@ -256,17 +275,26 @@ function searchWhileTyping() {
       place.id = "section-results";
       page.replaceWith(place);
     } else form.after(place);
+    const say = (words) => {
+      place.replaceChildren(element("p", { textContent: words }));
+      place.firstChild.setAttribute("role", "status");
+    };
     const show = async () => {
-      await prepareSearch();
+      if (!canAnswer && field.value.trim()) say("Searching …");
+      try {
+        await prepareSearch();
+      } catch {
+        say("The search could not be loaded. Reload the page to try again.");
+        return;
+      }
       answer(field.value, place, root(), inDialog ? 6 : 30);
     };
     field.autocomplete = "off";
+    if (inDialog) form.append(closing(dialog));
     field.addEventListener("focus", prepareSearch);
     field.addEventListener("input", show);
-    if (!inDialog && asked) {
-      field.value = asked;
-      show();
-    }
+    if (!inDialog && asked) field.value = asked;
+    if (field.value && (!inDialog || dialog.open)) show();  // the reader may have typed before
     form.parentElement.addEventListener("keydown", (event) => {  // up and down through what is found
       const links = [field, ...place.querySelectorAll("a")];
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -276,6 +304,13 @@ function searchWhileTyping() {
       links[Math.max(0, Math.min(links.length - 1, at + step))].focus();
     });
   }
+}
+
+// A phone has no Escape; book.css shows the button there.
+function closing(dialog) {
+  const button = element("button", { type: "button", className: "close-search", ariaLabel: "Close the search", textContent: "×" });
+  button.addEventListener("click", () => dialog.close());
+  return button;
 }
 
 // The explainer in a chapter (explainer.py) weighs as much as the chapter, so it is loaded at a click.
@@ -302,5 +337,6 @@ window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", ()
   embedExplainer();
   copyFormulas();
   reachScrolling();
+  early.abort();
   done();
 }));

@@ -6,7 +6,8 @@
   const place = document.getElementById("live");
   const { ramp, shade, watch } = gtcourse.colors;
   const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
-  let [model, chosen] = [models[0], 4];
+  let model = models[0];
+  let chosen = 4;
   const width = place.clientWidth;
 
   place.innerHTML = `<div class="models" role="group" aria-label="model">${models.map((each, at) =>

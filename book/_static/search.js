@@ -57,7 +57,9 @@ function indexed() {
   const vocabulary = new Set();
   const sections = SECTIONS.map((section) => {
     const [title, text, page] = [section.title, section.text, section.page].map(wordsOf);
-    for (const words of [title, text, page]) for (const word of words.keys()) vocabulary.add(word);
+    for (const words of [title, text, page]) {
+      for (const word of words.keys()) vocabulary.add(word);
+    }
     const [plainTitle, plainText] = [section.title, section.text].map((words) => (words.match(WORD) ?? []).map(american).join(" "));
     return { section, title, text, page, plainTitle, plainText, names: (section.names ?? []).flatMap(written) };
   });
@@ -68,7 +70,8 @@ function indexed() {
 /** How many letters have to be changed, added, dropped or swapped with their neighbour, at most `most`. */
 function distance(one, two, most) {
   if (Math.abs(one.length - two.length) > most) return most + 1;
-  let [older, old] = [[], Array.from({ length: two.length + 1 }, (_, at) => at)];
+  let older = [];
+  let old = Array.from({ length: two.length + 1 }, (_, at) => at);
   for (let i = 1; i <= one.length; i++) {
     const now = [i];
     for (let j = 1; j <= two.length; j++) {
@@ -144,6 +147,9 @@ function terms(query, slips = []) {
   });
 }
 
+const [RUN_TIMES, CHAPTER_TIMES] = ["book/results/runs.html#the-records", "book/how_to_read.html#how-long-it-takes"];
+const ORDER = "notebooks/01_self_attention.html#order-does-not-matter";
+
 // What students type where the book has other words or signs, and the sections that answer it.
 const LEADS = [
   [/^layer.?norm/, "book/glossary.html#term-layer-normalisation", "notebooks/02_transformer.html#where-the-norm-goes"],
@@ -164,6 +170,10 @@ const LEADS = [
   [/^gat(v2)?$|graph attention network/, "notebooks/03_message_passing.html#about-gat"],
   [/^gated.?gcn$/, "book/glossary.html#term-GatedGCN"],
   [/^ffn$|^(relu|gelu)$|^mlp$/, "book/glossary.html#term-feed-forward-network", "notebooks/02_transformer.html#the-block"],
+  [/^how (long|much time|many (hours|minutes))\b.*\b(chapters?|notebooks?|book|read(ing)?)\b|^how (long|much time) (does|do|will) (it|this) (take|last|need)/, CHAPTER_TIMES, RUN_TIMES],
+  [/^how (long|much time|many (hours|minutes))\b.*\b(train(ing)?|runs?|epochs?)\b|^(training|run(ning)?|wall.?clock) ?times?$|^(hours?|minutes?|durations?)$|^(training|run) durations?$/, RUN_TIMES, CHAPTER_TIMES],
+  [/^(permutation\W+)?invarian/, "book/glossary.html#term-invariance", ORDER, "book/glossary.html#term-equivariance"],
+  [/^(permutation\W+)?equivarian/, "book/glossary.html#term-equivariance", ORDER, "book/glossary.html#term-invariance"],
   [/^learning.?rate|warm.?up$/, "notebooks/02_transformer.html#where-the-norm-goes"],
   [/(neighbou?r|message).*aggregat|^message.?passing$/, "notebooks/03_message_passing.html#one-node-at-a-time"],
   [/^(gnns?|message.?passing)\b.*transformer/, "notebooks/03_message_passing.html"],

@@ -21,7 +21,7 @@ gtcourse.tour = (function () {
     },
     {
       title: "Where an atom looks", kind: "graphormer", scope: "model", i: 4, j: 2, look: "molecule", cover: "molecule maps matrix path", see: [".molecule", ".legend"],
-      ask: ["O3 joins the ring to the acetyl group. Averaged over all layers, what does it look at most?", "itself", "a bonded atom", "an atom farther away"],
+      ask: ["O3 joins the ring to the acetyl group. Averaged over all layers, what does it attend to most?", "itself", "a bonded atom", "an atom farther away"],
       right: ({ most }) => Math.min(2, most.distance),
       text: ({ most, uniform }) => `On average, its largest weight is on ${most.name}: ${two(most.weight)}, compared with ${two(uniform)} if all weights were equal.
         Every atom may look at every other; bonds do not limit it. Choose other atoms.`,
@@ -73,7 +73,7 @@ gtcourse.tour = (function () {
       title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, channel: 0, changes: { off: new Set(["value"]) }, look: "models fieldset flow", see: [".made", ".maps"],
       ask: ["Now GRPE, which adds the relation to the values, too. We switch that off. Which layers’ attention maps change?", "all", "all but the first", "none"],
       right: () => 1,
-      text: () => "All but the first: its weights come from queries and keys alone. Later layers read other vectors. Tick the box again and compare.",
+      text: () => "All but the first: its weights come only from queries and keys. Later layers read other vectors. Tick the box again and compare.",
     },
     {
       title: "A weight for every channel", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3, changes: { perHead: true }, look: "models fieldset maps", see: [".made", ".maps"],

@@ -32,22 +32,23 @@
 
   place.innerHTML = `<p><b>The wall of twins.</b> Choose an encoding. Nodes with the same encoding have the same colour, in both
       drawings. Pairs that the encoding distinguishes move apart, and the others move together. Rings mark the nodes that are compared.</p>
-    <p class="guess"><b>Guess first.</b> Which encoding tells
-      the most pairs apart, and which pair resists all of them?</p>
+    <div class="question"></div>
     <div class="hold"><div class="choices" role="group" aria-label="encoding">${encodings.map((name) => `<button type="button" data-encoding="${name}">${name}</button>`).join("")}</div>
     <p class="score" role="status"></p></div>
     <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"${wide(pair) ? " data-wide" : ""}${alone.has(at) ? " data-alone" : ""}><svg viewBox="-108 -46 216 92" aria-hidden="true">
       ${pair.graphs.map(graph).join("")}</svg><p>${at + 1} · ${pair.name}</p><p class="told"></p></div>`).join("")}</div>`;
 
+  const row = place.querySelector(".hold .choices");
+
   function show(encoding) {
-    const row = place.querySelector(".choices");
     place.querySelectorAll("[data-encoding]").forEach((button) => {
       const pressed = button.dataset.encoding === encoding;
       button.setAttribute("aria-pressed", pressed);
       if (pressed) row.scrollLeft = button.offsetLeft - row.offsetLeft - (row.clientWidth - button.offsetWidth) / 2;
     });
     fade();
-    let [told, asked] = [0, 0];
+    let told = 0;
+    let asked = 0;
     pairs.forEach((pair, at) => {
       const cell = place.querySelector(`[data-pair="${at}"]`);
       const verdict = pair.told[encoding];
@@ -65,12 +66,28 @@
 
   /** On a phone the encodings stand in one row: its edge fades while it goes on to the right. */
   function fade() {
-    const row = place.querySelector(".choices");
     row.toggleAttribute("data-more", row.scrollLeft + row.clientWidth < row.scrollWidth - 8);
   }
 
-  place.querySelector(".choices").addEventListener("scroll", fade, { passive: true });
+  /** Which pair no encoding tells apart. */
+  function ask() {
+    const graphs = pairs.filter(({ kind }) => kind === "graphs");
+    const told = (encoding) => pairs.filter((pair) => pair.told[encoding]).length;
+    const most = Math.max(...encodings.map(told));
+    const best = encodings.filter((encoding) => told(encoding) === most);
+    gtcourse.guess(place.querySelector(".question"), {
+      question: `${graphs.length} of the comparisons on this wall are between two graphs. Which two does no encoding tell apart?`,
+      answers: graphs.map(({ name }) => name),
+      right: graphs.findIndex((pair) => !encodings.some((encoding) => pair.told[encoding])),
+      show: () => show(best[0]),
+      truth: () => `Both graphs have 16 nodes, each with six neighbours, and every encoding that can compare them is the same for both. No encoding tells more than ${most} of the ${pairs.length} pairs apart.
+        These reach that number: ${best.join(", ")}. Choose an encoding to see its colours.`,
+    });
+  }
+
+  row.addEventListener("scroll", fade, { passive: true });
   new ResizeObserver(fade).observe(place);
   place.addEventListener("click", ({ target }) => target.dataset.encoding && show(target.dataset.encoding));
   show("degrees");
+  ask();
 })

@@ -1,8 +1,8 @@
-"""The Graph Transformer Explainer: trained models that run live in a page, and what goes on inside.
+"""The Graph Transformer Explainer: trained models that run live in a page and show their layers.
 
-``gtcourse explore`` writes a page for molecules of your own; the book's page has famous ones. The
-forward passes are plain JavaScript (``plots/explainer/models.js``): what the page needs is the
-weights and, for each molecule, what the models read of it.
+``gtcourse explore`` writes a page for your own molecules; the book's page has well-known ones. The
+forward passes are plain JavaScript (``plots/explainer/models.js``). The page contains the weights
+and, for each molecule, the inputs of the models.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from gtcourse.encodings import AddDegrees, AddPathEdges, AddRings, AddShortestPa
 from gtcourse.graphs import collate, load_dataset
 from gtcourse.graphs.molecules import penalized_logp, zinc_data
 from gtcourse.interpret import leave_one_out
-from gtcourse.predict import Predictor, load
+from gtcourse.names import SIZES
+from gtcourse.predict import Predictor, check_list, load
 from gtcourse.train.loop import device
 
 PAGE = files("gtcourse.course.plots") / "explainer" / "page.html"
@@ -57,21 +58,21 @@ READS = {
         "readout": "sum",
     },
 }
-"""The configurations that ``models.js`` computes; the sizes are free."""
+"""The configurations that ``models.js`` implements, with any sizes."""
 
-ZINC_ATOMS = (9, 37)  # of the 10,000 training molecules of ZINC
 LONGEST_PATH = 20
 ENCODINGS = (AddDegrees(), AddShortestPaths(), AddPathEdges(LONGEST_PATH), AddSVD(8), AddRings(18))
 
 
 def page(models: Sequence[str], smiles: Sequence[str]) -> str:
-    """One page with everything in it, for models as :func:`gtcourse.load` takes them.
+    """A self-contained page, for models that :func:`gtcourse.load` accepts.
 
-    Raises a ValueError if a model or a molecule cannot be read, or the page cannot compute it.
+    Raises a ValueError if a model or a molecule cannot be read or cannot be computed in the page.
     """
     for name, given in (("models", models), ("smiles", smiles)):
-        if isinstance(given, str) or not given:
-            raise ValueError(f"{name} is {given!r}; expected a list of one or more.")
+        check_list(name, given, "one or more")
+        if not len(given):
+            raise ValueError(f"{name} is empty; expected a list of one or more.")
     data = {"molecules": molecules({text: text for text in smiles})}
     data["models"] = [model(load(name)) for name in models]
     title = escape(", ".join(smiles)) if len(smiles) < 3 else f"{len(smiles)} molecules"
@@ -81,17 +82,18 @@ def page(models: Sequence[str], smiles: Sequence[str]) -> str:
 
 
 def code() -> list[str]:
-    """The scripts of the page, in order: the models with their layers, and what reads and shows."""
+    """The scripts of the page, in order: the models and their layers, the reader, the view."""
     run = script("explainer/layers") + script("explainer/models")
     parts = ("colors", "molecule", "smiles", "look", "fetch", "view")
     return [run, "".join(script(f"explainer/{part}") for part in parts)]
 
 
 def model(predictor: Predictor) -> dict:
-    """What the page needs of a trained model: its kind, sizes and weights.
+    """The data of a trained model for the page: its kind, sizes and weights.
 
-    Raises a ValueError if ``models.js`` does not compute its configuration.
+    Raises a ValueError if ``models.js`` does not implement its configuration.
     """
+    _check_predictor(predictor)
     kind = type(predictor.model).__name__
     config = getattr(predictor.model, "config", None)
     wrong = [name for name, value in READS.get(kind, {}).items() if getattr(config, name) != value]
@@ -123,13 +125,13 @@ def model(predictor: Predictor) -> dict:
 
 @cache
 def trained_on(name: str, size: int) -> dict | None:
-    """The fewest and the most atoms of the training molecules, and their types of atoms.
+    """The smallest and largest number of atoms in the training molecules, and their atom types.
 
-    The types are None for ZINC, which has to be downloaded to know them; all is None for data of
-    your own.
+    The types are None for ZINC, because they are known only after a download. Everything is None
+    for your own data.
     """
     if name == "zinc":
-        return {"atoms": ZINC_ATOMS, "types": None}
+        return {"atoms": SIZES["zinc"], "types": None}
     if name != "molecules":
         return None
     graphs = load_dataset(name).train[:size]
@@ -139,7 +141,7 @@ def trained_on(name: str, size: int) -> dict | None:
 
 
 def molecules(named: dict[str, str]) -> list[dict]:
-    """What the models read of molecules, SMILES by name. Pairs are row by row, n² values."""
+    """The inputs of the models, for SMILES by name. Pairs have n² values, row by row."""
     return [_molecule(name, smiles) for name, smiles in named.items()]
 
 
@@ -169,12 +171,25 @@ def _molecule(name: str, smiles: str) -> dict:
         "edge": bonds.flatten().tolist(),
         "ring": of["ring"].astype(int).flatten().tolist(),
         "paths": paths,
-        "svd": [round(value, 7) for value in of["svd"].flatten().tolist()],
+        "svd": [round(value, 6) for value in of["svd"].flatten().tolist()],
     }
 
 
 def effects(predictor: Predictor, smiles: Sequence[str]) -> list[Tensor]:
-    """For each molecule ``[n]``: the prediction less that without the atom (first target)."""
+    """For each molecule ``[n]``: the prediction minus that without the atom (first target)."""
+    _check_predictor(predictor)
+    check_list("smiles", smiles, "SMILES")
+    if predictor.featurize is None:
+        raise ValueError(f"{predictor.name} was not trained on molecules; expected one that was.")
     graphs = [encode([predictor.featurize(text)], *predictor.transforms) for text in smiles]
     batches = (collate(graph).to(device()) for graph in graphs)
     return [leave_one_out(predictor.model, batch)[0].cpu() for batch in batches]
+
+
+def _check_predictor(predictor: Predictor) -> None:
+    """Raises a ValueError for another object, such as the name of a model."""
+    if not isinstance(predictor, Predictor):
+        raise ValueError(
+            f"predictor is of type {type(predictor).__name__}; expected a Predictor, as "
+            "load('csa/zinc') returns."
+        )

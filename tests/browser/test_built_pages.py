@@ -27,10 +27,26 @@ class Page(NamedTuple):
     unset: list[str]
 
 
-def test_the_root_has_an_icon_for_pages_that_name_none():
+def test_the_site_has_a_default_icon():
     if not HTML.exists():
         pytest.skip("there is no built book: make book builds it")
     assert (HTML / "favicon.ico").read_bytes()[:4] == b"\0\0\1\0"
+
+
+def test_the_root_leads_to_the_first_page_and_is_described_as_it_is():
+    if not HTML.exists():
+        pytest.skip("there is no built book: make book builds it")
+    root, home = (
+        BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser")
+        for name in ("index.html", "book/intro.html")
+    )
+    assert root.select_one("a")["href"] == "book/intro.html"
+    refresh = root.select_one("meta[http-equiv=refresh]")["content"]
+    assert refresh == "0; url=book/intro.html"
+    shared = 'link[rel=canonical], meta[name=description], meta[property^="og:"]'
+    described = [str(tag) for tag in root.select(shared)]
+    assert described == [str(tag) for tag in home.select(shared)]
+    assert len(described) > 7
 
 
 def read(html: str) -> Page:
@@ -86,7 +102,7 @@ def is_set(formula: Tag) -> bool:
 def policy_faults(soup: BeautifulSoup) -> list[str]:
     meta = soup.select_one('meta[http-equiv="Content-Security-Policy" i]')
     if meta is None:  # the root leads to the first page, and loads nothing
-        loads = soup.select_one("script, link, img")
+        loads = soup.select_one("script, link:not([rel=canonical]), img")
         return ["no Content-Security-Policy keeps other hosts out"] if loads else []
     policy = meta["content"]
     allowed = {word for part in policy.split(";") for word in part.split()[1:]}
@@ -134,7 +150,7 @@ def test_a_shared_link_shows_a_chapters_first_sentence_and_picture():
         assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_sentence_says_what_the_picture_of_a_chapter_shows():
+def test_every_chapter_picture_has_a_caption():
     if not (HTML / "index.html").exists():
         pytest.skip("there is no built book: make book builds it")
     pages = [*(HTML / "notebooks").glob("[01]*.html"), HTML / "notebooks/data.html"]
@@ -145,11 +161,11 @@ def test_a_sentence_says_what_the_picture_of_a_chapter_shows():
     assert len(pages) == 13
 
 
-def test_no_page_has_a_fault(pages):
+def test_no_page_has_faults(pages):
     assert {name: page.faults for name, page in pages.items() if page.faults} == {}
 
 
-def test_every_link_leads_somewhere(pages):
+def test_every_link_has_an_existing_target(pages):
     assert broken_links(pages, HTML) == []
 
 

@@ -26,31 +26,31 @@ AWAY = re.compile("https://(colab.research.google.com|mybinder.org)/")
 @pytest.mark.parametrize(
     "kind", [field.name for field in dataclasses.fields(Visit) if field.name != "outward"]
 )
-def test_no_page_has_a_fault(visits, kind):
+def test_no_page_has_faults(visits, kind):
     assert {name: found for name, visit in visits.items() if (found := getattr(visit, kind))} == {}
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_browser_refuses_what_a_page_asks_of_another_host(page, book, name):
+def test_the_browser_blocks_requests_to_other_hosts(page, book, name):
     page.goto(f"{book}/{name}")
     with page.expect_console_message(lambda one: "Content Security Policy" in one.text):
         assert page.evaluate("fetch('https://example.org/').then(() => false, () => true)")
 
 
 @pytest.mark.parametrize("name", ["book/intro.html", "notebooks/01_self_attention.html"])
-def test_the_book_opens_from_the_disk(page, book, name):
+def test_the_book_can_be_opened_from_disk(page, book, name):
     found = visit(page, (HTML / name).as_uri())
     assert found == Visit()
 
 
-def test_the_folder_opens_at_the_first_page(page, book):
+def test_the_root_address_redirects_to_the_first_page(page, book):
     page.goto(f"{book}/")
     page.wait_for_url(f"{book}/book/intro.html")
     assert page.title().startswith("Graph Transformers")
 
 
 @pytest.mark.parametrize("chapter", ["04_positional_encodings", "09_csa", "11_what_attention_sees"])
-def test_no_figure_is_cut_off_on_a_phone_in_either_mode(page, book, chapter):
+def test_no_figure_is_cut_off_on_a_phone_in_light_or_dark_mode(page, book, chapter):
     page.set_viewport_size(PHONE)
     page.goto(f"{book}/notebooks/{chapter}.html", wait_until="domcontentloaded")
     for mode in ("light", "dark"):
@@ -58,7 +58,7 @@ def test_no_figure_is_cut_off_on_a_phone_in_either_mode(page, book, chapter):
         assert page.locator(".cell_output svg[role=img]").evaluate_all(CUT) == [], mode
 
 
-def test_repository_book_and_a_page_with_all_that_it_loads_are_light(browser, book):
+def test_repository_book_and_pages_stay_below_their_size_limits(browser, book):
     assert sum((ROOT / name).stat().st_size for name in tracked()) < 60 * MB
     assert sum(path.stat().st_size for path in HTML.rglob("*") if path.is_file()) < 80 * MB
     page = browser.new_page(viewport=LAPTOP)  # which has stored no files yet
@@ -80,7 +80,7 @@ def tracked() -> set[str]:
 
 
 @pytest.mark.parametrize("chapter", ["03_message_passing", "09_csa"])
-def test_colab_and_binder_open_a_notebook_that_is_there(visits, chapter):
+def test_colab_and_binder_links_point_to_existing_notebooks(visits, chapter):
     addresses = [link for link in visits[f"notebooks/{chapter}.html"].outward if AWAY.match(link)]
     for start in (COLAB, BINDER):
         paths = [a.removeprefix(start) for a in addresses if a.startswith(start)]

@@ -42,7 +42,7 @@ def computed(browser):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_predictions_and_attention_are_those_of_pytorch(computed, name):
+def test_predictions_and_attention_equal_pytorchs(computed, name):
     predictor = load(name)
     model = explorer.model(predictor)
     values, attentions = predictor.predict(SMILES, return_attention=True)
@@ -72,7 +72,7 @@ def typed(browser):
     page.close()
 
 
-def test_typed_molecules_have_the_predictions_of_pytorch(typed):
+def test_predictions_for_typed_molecules_equal_pytorchs(typed):
     """EGT where no two singular values are equal: others leave its vectors free to turn.
 
     In one of the 200 molecules RDKit ranks the atoms of a ring in another order, and places its
@@ -92,7 +92,7 @@ def test_typed_molecules_have_the_predictions_of_pytorch(typed):
 
 
 @pytest.mark.parametrize("of", ["another order", "written bonds"])
-def test_a_molecule_has_one_prediction_however_it_is_written(typed, of):
+def test_predictions_do_not_depend_on_how_a_typed_molecule_is_written(typed, of):
     smiles = [graph.smiles for graph in load_dataset("molecules").test[:100]]
     other = []
     for row, text in enumerate(smiles):
@@ -128,7 +128,7 @@ def test_a_molecule_has_one_prediction_however_it_is_written(typed, of):
         ("C" * 61, "has 61 atoms; expected at most 60"),
     ],
 )
-def test_a_string_that_is_no_molecule_is_answered_by_a_sentence(typed, text, sentence):
+def test_an_invalid_smiles_shows_an_error_message(typed, text, sentence):
     with pytest.raises(Error, match=re.escape(sentence)):
         typed([], [text])
 
@@ -176,7 +176,7 @@ def per_head(model):
         ("csa", {"perHead": True}, per_head),
     ],
 )
-def test_a_change_is_the_same_change_of_the_weights(computed, name, changes, change):
+def test_editing_the_page_equals_editing_the_pytorch_weights(computed, name, changes, change):
     predictor = copy.copy(load(f"{name}-100k/molecules"))
     model = explorer.model(predictor)
     before = predictor.predict(SMILES[:2])
@@ -191,7 +191,7 @@ def test_a_change_is_the_same_change_of_the_weights(computed, name, changes, cha
 
 
 @pytest.mark.parametrize("name", MODELS[:4])
-def test_an_atom_that_is_removed_is_masked(computed, name):
+def test_removing_an_atom_equals_masking_it(computed, name):
     predictor = load(name)
     drawn = explorer.molecules({"": SMILES[0]})
     batch = collate(encode([predictor.featurize(SMILES[0])], *predictor.transforms))
@@ -202,7 +202,7 @@ def test_an_atom_that_is_removed_is_masked(computed, name):
 
 
 @pytest.mark.parametrize("name", MODELS[:4])
-def test_a_weight_that_is_cut_loses_its_message_and_no_other(page, name):
+def test_cutting_a_weight_removes_only_its_message(page, name):
     page.set_content(f"<script>{explorer.code()[0]}</script>")
     before, now, message, others = page.evaluate(
         """([model, molecule]) => {
@@ -231,14 +231,14 @@ def test_a_weight_that_is_cut_loses_its_message_and_no_other(page, name):
     assert now != before
 
 
-def test_the_page_has_the_colours_of_the_figures():
+def test_the_explainer_uses_the_colours_of_the_figures():
     view = explorer.code()[1]
     for name in ("node", "edge", "bias", "gate", "value"):
         assert f'{name}: "{MEANING[name]}"' in view
 
 
 @pytest.mark.parametrize("name", MODELS[:4])
-def test_the_path_of_a_weight_is_whole(page, name):
+def test_the_steps_along_the_path_of_a_weight_add_up(page, name):
     """What a layer leaves is what the next one meets, and messages add up to what is gathered."""
     page.set_content(f"<script>{explorer.code()[0]}</script>")
     faults = page.evaluate(
@@ -279,7 +279,82 @@ def explainer(page, book, errors):
     return opened
 
 
-def test_the_page_goes_from_the_model_to_one_weight_and_back_without_moving(explainer, page):
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, PHONE])
+def test_while_the_model_loads_only_what_needs_no_model_is_shown(page, book, errors, size, mode):
+    """Coloured atoms with their names; and nothing of that moves when the model is there."""
+    page.set_viewport_size(size)
+    show_in(page, mode)
+    held = []
+    page.route("**/explainer/egt.js", lambda route: held.append(route))
+    page.goto(f"{book}/book/explainer.html#model=egt&molecule=caffeine", wait_until="commit")
+    host = page.locator("#explainer")
+    expect(host.locator(".prediction")).to_have_text("loading the model …")
+    names = host.locator(".molecule .name")
+    assert names.all_text_contents() == [f"{atom}{at}" for at, atom in enumerate("CNCNCCCONCCONC")]
+    fills = host.locator(".molecule :is(.disc, .name)").evaluate_all(
+        "all => all.map((each) => each.getAttribute('fill'))"
+    )
+    assert all(re.fullmatch(r"#\w{6}|rgb\(\d+,\d+,\d+\)", str(fill)) for fill in fills)
+    expect(host.locator("[data-model][aria-pressed=true]")).to_have_text("EGT")
+    for part in (".key", "[data-act=link]", "[data-act=reset]", "fieldset", "[data-scope]"):
+        assert not host.locator(part).is_visible()
+    usable = """host => [...host.shadowRoot.querySelectorAll("button, summary, select, input")]
+      .filter((each) => !each.closest("[inert]"))
+      .filter((each) => each.checkVisibility({ visibilityProperty: true }))
+      .map((each) => each.textContent)"""
+    assert host.evaluate(usable) == []
+    parts = [host.locator(part) for part in (".models", ".picker", ".prediction", ".molecule svg")]
+    places = [part.bounding_box() for part in parts]
+    next_heading = page.get_by_role("heading", name="What you see")
+    held[0].continue_()
+    host.locator(".waiting").wait_for(state="hidden")
+    assert [part.bounding_box() for part in parts] == places
+    assert len(host.evaluate(usable)) > 30
+    assert next_heading.is_visible()
+
+
+def test_a_model_that_cannot_be_read_is_said_where_the_prediction_would_be(page, book):
+    page.route("**/explainer/graphormer.js", lambda route: route.abort())
+    page.goto(f"{book}/book/explainer.html")
+    said = page.locator("#explainer .prediction")
+    expect(said).to_have_text("The model cannot be read. Reload the page to try again.")
+
+
+def strongest(name, smiles, channel) -> tuple[str, str]:
+    """The atoms of the largest weight off the diagonal of a map in the first layer."""
+    _, attention = load(f"{name}-100k/molecules").predict([smiles], return_attention=True)
+    weights = attention[0][0, channel].clone().fill_diagonal_(-1)
+    i, j = divmod(weights.argmax().item(), len(weights))
+    names = [
+        f"{atom.GetSymbol()}{at}" for at, atom in enumerate(Chem.MolFromSmiles(smiles).GetAtoms())
+    ]
+    return names[i], names[j]
+
+
+def test_a_new_molecule_or_model_selects_the_largest_weight_between_two_atoms(explainer, page):
+    host = explainer()
+    heading = host.locator(".of-pair")
+    caffeine = "Cn1cnc2c1c(=O)n(C)c(=O)n2C"
+    host.get_by_label("your own molecule").fill("CCCCOCCCN")
+    page.keyboard.press("Enter")
+    expect(heading).to_contain_text(
+        "{} looks at {}".format(*strongest("graphormer", "CCCCOCCCN", 4))
+    )
+    host.locator("[data-model]").nth(3).click()
+    expect(heading).to_contain_text("CSA")
+    expect(heading).to_contain_text("{} looks at {}".format(*strongest("csa", "CCCCOCCCN", 34)))
+    host.locator(".picker summary").click()
+    host.get_by_role("button", name="caffeine").click()
+    pair = strongest("csa", caffeine, 34)
+    expect(heading).to_contain_text("{} looks at {}".format(*pair))
+    host = explainer(f"#model=csa&weight=35&smiles={quote(caffeine)}")
+    expect(host.locator(".of-pair")).to_contain_text("{} looks at {}".format(*pair))
+    host = explainer("#model=csa&weight=35&molecule=caffeine&i=0&j=5")
+    expect(host.locator(".of-pair")).to_contain_text("C0 looks at C5")
+
+
+def test_choosing_a_weight_does_not_scroll_the_page(explainer, page):
     host = explainer()
     before = host.locator(".prediction b").inner_text()
     assert host.locator("[data-molecule]").count() >= 20
@@ -300,7 +375,7 @@ def test_the_page_goes_from_the_model_to_one_weight_and_back_without_moving(expl
     assert host.locator(".prediction b").inner_text() == before
 
 
-def test_at_the_start_the_molecule_the_matrix_and_the_path_show_one_row(explainer):
+def test_molecule_matrix_and_path_show_the_same_row_at_the_start(explainer):
     host = explainer()
     fills = "all => all.map((each) => each.getAttribute('fill'))"
     discs = host.locator(".molecule .disc").evaluate_all(fills)
@@ -319,7 +394,7 @@ SMALL_LAPTOP = {"width": 1280, "height": 800}
 
 
 @pytest.mark.parametrize("model", ["csa", "graphormer", "egt", "grpe"])
-def test_everything_that_changes_is_in_view_on_a_small_laptop(explainer, page, model):
+def test_all_parts_that_change_are_visible_on_a_small_laptop(explainer, page, model):
     page.set_viewport_size(SMALL_LAPTOP)
     host = explainer(f"#model={model}&molecule=capsaicin")
     shown = (".prediction", ".chips", "fieldset", ".legend", ".flow", ".maps", ".matrix", ".path")
@@ -345,7 +420,7 @@ def test_no_label_is_smaller_than_11_pixels(explainer, page, size):
         assert host.evaluate(SMALL) == []
 
 
-def test_a_weight_of_zero_is_near_the_page_in_either_mode(explainer, page):
+def test_a_weight_of_zero_has_nearly_the_page_colour_in_both_modes(explainer, page):
     host = explainer("#model=csa&molecule=aspirin&show=weight&layer=1&weight=35&i=1&j=3")
     sums = """cells => cells.map((cell) => cell.getAttribute("fill").match(/\\d+/g)
         .reduce((sum, part) => sum + Number(part), 0) / 765)"""
@@ -360,7 +435,7 @@ def test_a_weight_of_zero_is_near_the_page_in_either_mode(explainer, page):
     assert min(cells.evaluate_all(sums)) < 0.25
 
 
-def test_atoms_never_touch(page):
+def test_atoms_do_not_overlap(page):
     """In the explainer's molecules and in a box of any shape."""
     names = explorer.molecules({text: text for text in SMILES})
     page.set_content("".join(f"<script>{text}</script>" for text in explorer.code()))
@@ -376,7 +451,7 @@ def test_atoms_never_touch(page):
     assert min(gaps) > 1
 
 
-def test_pointing_previews_an_atom_and_a_click_keeps_it(explainer, page):
+def test_hovering_previews_an_atom_and_clicking_selects_it(explainer, page):
     host = explainer()
     legend = host.locator(".legend")
     atoms = host.locator(".molecule .atom")
@@ -390,7 +465,7 @@ def test_pointing_previews_an_atom_and_a_click_keeps_it(explainer, page):
     expect(legend).to_contain_text("C9")
 
 
-def test_an_atom_whose_weight_rises_is_never_paler(explainer):
+def test_an_atom_does_not_get_paler_when_its_weight_rises(explainer):
     """The blue of an atom's colour falls from grey to orange."""
     blues = """discs => discs.map((disc) => Number(disc.getAttribute("fill").match(/\\d+/g)[2]))"""
     state = "#model=graphormer&molecule=aspirin&show=weight&layer=1&weight=1&i=5&j=4"
@@ -405,7 +480,7 @@ def test_an_atom_whose_weight_rises_is_never_paler(explainer):
     assert any(after[atom] < before[atom] for atom in near)
 
 
-def test_an_address_holds_what_was_chosen_and_changed(explainer, page):
+def test_the_address_restores_choices_and_changes(explainer, page):
     host = explainer()
     host.locator("[data-model]").nth(1).click()
     host.get_by_text("Close the gate of head 1, layer 1").click()
@@ -433,7 +508,7 @@ def test_an_address_holds_what_was_chosen_and_changed(explainer, page):
         ("CCCCCCCCO", ""),
     ],
 )
-def test_a_molecule_unlike_the_training_data_is_said_to_be(explainer, page, smiles, says):
+def test_a_molecule_unlike_the_training_data_shows_a_warning(explainer, page, smiles, says):
     page.set_viewport_size(SMALL_LAPTOP)
     host = explainer(f"#model=egt&smiles={quote(smiles)}")
     assert host.locator(".molecule .atom").count() > 1
@@ -446,7 +521,7 @@ def test_a_molecule_unlike_the_training_data_is_said_to_be(explainer, page, smil
         assert sentence == ""
 
 
-def test_what_a_model_was_trained_on_are_its_training_molecules():
+def test_sizes_and_atom_types_trained_on_are_those_of_the_training_molecules():
     predictor = load("graphormer-100k/molecules")
     graphs = load_dataset("molecules").train[: predictor.record.data["sizes"]["train"]]
     trained_on = explorer.model(predictor)["trained_on"]
@@ -456,7 +531,7 @@ def test_what_a_model_was_trained_on_are_its_training_molecules():
     assert explorer.model(load("csa/zinc"))["trained_on"]["types"] is None
 
 
-def test_a_typed_molecule_is_drawn_predicted_and_in_the_address(explainer, page):
+def test_a_typed_molecule_is_drawn_predicted_and_stored_in_the_address(explainer, page):
     host = explainer()
     before = host.locator(".prediction b").inner_text()
     host.get_by_label("your own molecule").fill("CCO")
@@ -478,7 +553,7 @@ NUMBERS = "all => all.map((each) => each.textContent)"
 
 
 @pytest.mark.parametrize("size", [SMALL_LAPTOP, {"width": 1440, "height": 900}, PHONE])
-def test_two_models_stand_beside_each_other_with_one_molecule_and_one_pair(explainer, page, size):
+def test_two_models_side_by_side_show_the_same_molecule_and_pair(explainer, page, size):
     """On a phone below each other, as large; each with the numbers that it has alone."""
     page.set_viewport_size(size)
     chosen = "molecule=paracetamol&show=weight&layer=1"
@@ -513,7 +588,7 @@ def test_two_models_stand_beside_each_other_with_one_molecule_and_one_pair(expla
         assert [at for at, equal in enumerate(same) if not equal] == [len(rows) - 2]  # “layer 2 →”
 
 
-def test_a_choice_in_one_of_two_models_is_made_in_both(explainer, page):
+def test_choosing_in_one_of_two_models_chooses_in_both(explainer, page):
     host = explainer("#model=graphormer&molecule=aspirin&i=2&j=4&beside=egt")
     panels = host.locator(".panel")
     panels.nth(1).locator(".atom").nth(7).click()
@@ -544,22 +619,22 @@ TARGETS = """host => [...host.shadowRoot
 
 @pytest.mark.parametrize("size", [SMALL_LAPTOP, PHONE])
 @pytest.mark.parametrize("said", ["", "#model=egt", "#model=csa&beside=grpe"])
-def test_what_a_finger_has_to_hit_is_24_pixels_wide_and_high(explainer, page, size, said):
+def test_touch_targets_are_at_least_24_pixels_wide_and_high(explainer, page, size, said):
     page.set_viewport_size(size)
     host = explainer(said)
     assert host.evaluate(TARGETS) == []
 
 
-def test_in_a_large_molecule_a_click_beside_an_atom_chooses_it(explainer, page):
+def test_clicking_beside_an_atom_of_a_large_molecule_chooses_it(explainer, page):
     host = explainer(f"#model=csa&smiles={'C' * 54}")
-    atom = host.locator(".molecule .atom").nth(27)  # at the bottom of the chain
+    atom = host.locator(".molecule .atom").last  # with nothing below it
     atom.scroll_into_view_if_needed()
     box = box_of(atom)
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] - 4)
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] + 4)
     expect(atom).to_have_attribute("aria-pressed", "true")
 
 
-def test_a_covered_step_of_the_tour_shows_no_number_of_the_path(explainer):
+def test_the_tour_hides_the_numbers_of_the_path_before_an_answer(explainer):
     host = explainer()
     tour = host.locator(".tour")
     tour.get_by_role("button").click()
@@ -573,7 +648,7 @@ def test_a_covered_step_of_the_tour_shows_no_number_of_the_path(explainer):
     assert len(host.locator(".path").evaluate(hidden)) > 8
 
 
-def test_the_tour_follows_a_cut_weight_to_the_prediction(explainer):
+def test_the_tours_numbers_for_a_cut_weight_equal_pytorchs(explainer):
     """The numbers of the step are those of PyTorch without the message."""
     host = explainer()
     tour = host.locator(".tour")
@@ -620,14 +695,42 @@ def states(cut: bool) -> torch.Tensor:
     return torch.cat(found)
 
 
-def test_an_address_that_names_nothing_known_shows_the_start(explainer):
+def test_an_address_with_unknown_names_shows_the_default(explainer):
     host = explainer("#model=none&molecule=none&layer=99&i=-1&shift=x&beside=none")
     assert host.locator(".prediction b").inner_text() == "1.07"
 
 
-def test_the_tour_asks_first_goes_by_key_through_four_models_and_undoes_its_changes(
-    explainer, page
-):
+CUT = "cut=graphormer,0,4,2,4"
+
+
+@pytest.mark.parametrize(
+    ("said", "chips"),
+    [
+        (f"model=graphormer&{CUT}", ["no C1 → O3, L1 H5 ×"]),
+        ("model=graphormer&cut=graphormer,4,0,1,1", []),  # no fifth layer
+        ("model=graphormer&cut=graphormer,0,8,1,1", []),  # no ninth head
+        ("model=graphormer&cut=graphormer,0,0,1,14", []),  # 14 tokens: aspirin and [VNode]
+        ("model=csa&cut=csa,0,0,13,1", []),  # 13 tokens
+        ("model=graphormer&cut=graphormer,0.5,0,1,1;graphormer,-1,0,1,1;graphormer,1;x", []),
+        ("model=egt&closed=0,1", ["gate of head 2, layer 1 closed ×"]),
+        ("model=egt&closed=9,0;0,9;1.5,0;x", []),
+        ("model=egt&flips=3;8;-1;1.5;x", ["pair 4 flipped ×"]),
+        ("model=grpe&off=value;<img src=x onerror=document.title=0>", ["no value term ×"]),
+        ("model=graphormer&shift=1:2,2:99,x:1,3:y,4:1e999", ["+2.0 at distance 1 ×"]),
+        ("model=csa&without=2,-1,1.5,13,x", ["without O2 ×"]),
+        ("model=csa&beside=egt,99,-3&i=99&j=1e9&layer=1e9&weight=-1", []),
+    ],
+)
+def test_of_a_hand_edited_address_the_page_takes_what_exists(explainer, said, chips):
+    """The rest is as in the trained model, whose prediction is an ordinary number."""
+    host = explainer(f"#{quote(said, safe='=&,;:')}")
+    assert host.locator(".chips button").all_inner_texts() == chips
+    assert re.search(r"penalised logP.* −?\d\.\d\d", host.locator(".prediction").inner_text())
+    text = host.evaluate("host => host.shadowRoot.querySelector('.body').textContent")
+    assert not re.search("undefined|NaN", text)
+
+
+def test_the_tour_can_be_followed_by_keyboard_and_undoes_its_changes(explainer, page):
     host = explainer()
     tour = host.locator(".tour")
     tour.get_by_role("button").press("Enter")
@@ -651,7 +754,7 @@ def test_the_tour_asks_first_goes_by_key_through_four_models_and_undoes_its_chan
     assert host.locator(".chips button").count() == 0
 
 
-def test_the_tour_marks_what_a_step_has_changed_and_says_what_it_was(explainer):
+def test_the_tour_marks_what_changed_and_shows_the_previous_value(explainer):
     """Without GRPE's value term, the maps of all layers but the first change."""
     host = explainer()
     tour = host.locator(".tour")
@@ -680,6 +783,83 @@ def test_the_tour_marks_what_a_step_has_changed_and_says_what_it_was(explainer):
     assert host.locator(".left > .changed").inner_text() == ""
 
 
+PLACES = """host => {
+  scrollTo({ top: 0, behavior: "instant" });  // else the prediction stays at the upper edge
+  return [".prediction", ".axis", ".made", "fieldset", ".molecule", ".legend", ".flow", ".maps",
+    ".matrix", ".path", ".two", ".panel .path"].map((part) => {
+    const { top, height } = host.shadowRoot.querySelector(part)?.getBoundingClientRect() ?? {};
+    return [part, Math.round(top), Math.round(height)];
+  });
+}"""
+
+
+@pytest.mark.parametrize("size", [SMALL_LAPTOP, PHONE])
+@pytest.mark.parametrize("said", ["#model=graphormer", "#model=grpe&beside=csa"])
+def test_nothing_moves_where_a_weight_is_cut_or_a_string_is_no_molecule(
+    explainer, page, size, said
+):
+    page.set_viewport_size(size)
+    host = explainer(said)
+    if size == PHONE:
+        host.get_by_role("button", name="More").click()
+    before = host.evaluate(PLACES)
+    host.locator("[data-act=cut]").click()
+    assert host.locator(".chips button").count() == 1
+    assert host.evaluate(PLACES) == before
+    host.get_by_label("your own molecule").fill("CCX")
+    page.keyboard.press("Enter")
+    assert "“X” at position 3" in host.locator(".heard").inner_text()
+    assert host.evaluate(PLACES) == before
+
+
+@pytest.mark.parametrize("width", [1280, 1000])
+def test_an_answer_of_the_tour_leaves_the_tool_where_it_is(explainer, page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    host = explainer()
+    host.locator(".tour button").click()
+    top = "host => Math.round(host.shadowRoot.querySelector('.prediction').offsetTop)"
+    places = set()
+    for step in range(1, 12):
+        host.locator(".tour").get_by_text(f"{step} of 11").wait_for()
+        places.add(host.evaluate(top))
+        host.get_by_role("button", name="Skip").click()
+        host.locator(".tour .next").wait_for()
+        places.add(host.evaluate(top))
+        host.locator(".tour .next").click()
+    assert len(places) == 1
+
+
+@pytest.mark.parametrize(
+    "size", [SMALL_LAPTOP, {"width": 1920, "height": 1080}, {"width": 768, "height": 1024}, PHONE]
+)
+def test_the_text_follows_the_explainer_without_a_gap(explainer, page, size):
+    page.set_viewport_size(size)
+    host = explainer()
+    end = host.evaluate("host => host.shadowRoot.lastElementChild.getBoundingClientRect().bottom")
+    assert lowest(host) - end < 2
+
+
+@pytest.mark.parametrize("atoms", [20, 48])
+def test_a_long_chain_is_folded_into_its_box_with_atoms_that_can_be_read(explainer, page, atoms):
+    page.set_viewport_size(SMALL_LAPTOP)
+    host = explainer(f"#model=csa&smiles={'C' * atoms}")
+    gap, radius, outside = host.evaluate(
+        """host => {
+          const svg = host.shadowRoot.querySelector(".molecule svg");
+          const discs = [...svg.querySelectorAll(".disc")].map(({ cx, cy, r }) =>
+            [cx.baseVal.value, cy.baseVal.value, r.baseVal.value]);
+          const { width, height } = svg.viewBox.baseVal;
+          const gaps = discs.flatMap(([x, y, r], i) => discs.slice(0, i).map(([u, v]) =>
+            Math.hypot(x - u, y - v) - 2 * r));
+          return [Math.min(...gaps), discs[0][2], discs.filter(([x, y, r]) =>
+            x < r || y < r || x > width - r || y > height - r).length];
+        }"""
+    )
+    assert outside == 0
+    assert gap > 0.5
+    assert radius > 8  # a letter is 11 pixels high
+
+
 def test_on_a_phone_the_controls_of_the_explainer_take_two_rows(explainer, page):
     page.set_viewport_size(PHONE)
     host = explainer()
@@ -693,7 +873,7 @@ def test_on_a_phone_the_controls_of_the_explainer_take_two_rows(explainer, page)
 
 
 @pytest.mark.parametrize("smiles", ["C", "CC", "CCO", "C" * 54])
-def test_the_labels_of_a_matrix_are_complete(explainer, smiles):
+def test_matrix_labels_are_not_cut_off(explainer, smiles):
     host = explainer(f"#model=csa&smiles={smiles}")
     outside = """svg => [...svg.querySelectorAll("text")].filter((text) => {
       const [inner, outer] = [text.getBoundingClientRect(), svg.getBoundingClientRect()];
@@ -706,7 +886,7 @@ def box_of(place) -> dict:
     return place.bounding_box()
 
 
-def test_on_a_phone_the_tour_shows_what_it_asks_about_above_the_question(explainer, page):
+def test_on_a_phone_the_tour_shows_its_subject_above_the_question(explainer, page):
     page.set_viewport_size(PHONE)
     host = explainer()
     host.locator(".tour button").click()
@@ -736,9 +916,7 @@ def test_on_a_phone_the_tour_shows_what_it_asks_about_above_the_question(explain
             host.get_by_role("button", name=button).click()
 
 
-def test_on_a_phone_a_tap_on_the_first_page_chooses_an_atom_and_a_link_opens_the_explainer(
-    browser, book
-):
+def test_on_a_phone_the_first_page_selects_atoms_by_tap_and_links_to_the_explainer(browser, book):
     phone = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
     page = phone.new_page()
     page.goto(f"{book}/book/intro.html")
@@ -756,3 +934,111 @@ def test_on_a_phone_a_tap_on_the_first_page_chooses_an_atom_and_a_link_opens_the
     link.tap()
     page.wait_for_url("**/explainer.html#model=egt*")
     phone.close()
+
+
+# The labels of a picture, with the edges of those that are written; and the bold ones.
+LABELS = """svg => {
+  const labels = [...svg.querySelectorAll("text")].filter((text) => text.textContent);
+  const frame = svg.getBoundingClientRect();
+  const boxes = labels.map((text) => text.getBoundingClientRect());
+  const touch = (one, two) => one.left < two.right - 2.5 && two.left < one.right - 2.5 &&
+    one.top < two.bottom - 2.5 && two.top < one.bottom - 2.5;
+  return {
+    cut: labels.filter((_, at) => boxes[at].left < frame.left - 0.5 ||
+      boxes[at].right > frame.right + 0.5).map((text) => text.textContent),
+    touching: labels.filter((_, at) => boxes.slice(0, at).some((box) => touch(boxes[at], box)))
+      .map((text) => text.textContent),
+    bold: labels.filter((text) => text.getAttribute("font-weight") === "700")
+      .map((text) => text.textContent),
+    count: labels.length,
+  };
+}"""
+
+
+@pytest.mark.parametrize(("i", "j"), [(1, 3), (10, 11), (47, 46), (0, 47), (45, 0)])
+def test_the_chosen_labels_are_written_and_no_labels_touch(explainer, page, i, j):
+    page.set_viewport_size(SMALL_LAPTOP)
+    chosen = f"smiles={'C' * 48}&i={i}&j={j}"
+    host = explainer(f"#model=csa&{chosen}")
+    found = host.locator(".matrix svg").evaluate(LABELS)
+    assert sorted(found["bold"]) == sorted([f"C{i}", f"C{j}"])
+    assert (found["cut"], found["touching"]) == ([], [])
+    assert found["count"] > 20
+    host = explainer(f"#model=graphormer&smiles={'C' * 48}&i={i + 1}&j={j + 1}&beside=csa")
+    for bars in host.locator(".bars svg").all():
+        found = bars.evaluate(LABELS)
+        assert found["bold"] == [f"C{j}"]
+        assert (found["cut"], found["touching"]) == ([], [])
+        assert found["count"] > 8
+
+
+def test_a_removed_atom_has_an_empty_row_and_an_empty_column(explainer, page):
+    host = explainer("#model=graphormer&molecule=aspirin&layer=1&weight=5&i=2&j=4")
+    fills = """cells => cells.map((cell) => cell.getAttribute("fill"))"""
+    host.get_by_role("button", name="Remove C1").click()
+    cells = host.locator(".cells rect").evaluate_all(fills)
+    row, column = cells[2 * 14 : 3 * 14], cells[2::14]
+    assert len({*row, *column}) == 1
+    assert len({*cells}) > 10
+    assert host.locator(".matrix .gone").all_text_contents() == ["C1", "C1"]
+    host.locator(".molecule .atom").nth(1).click()
+    page.mouse.move(1, 1)
+    expect(host.locator(".path")).to_contain_text("C1 has been removed. It attends to no atom")
+    assert len({*host.locator(".molecule .disc").evaluate_all(fills)}) == 1
+    host.locator("[data-beside]").select_option(label="CSA")
+    for path in host.locator(".panel .path").all():
+        expect(path).to_contain_text("C1 has been removed")
+    host.get_by_role("button", name="Restore C1").click()
+    expect(host.locator(".panel .path").first).to_contain_text("logit")
+
+
+@pytest.mark.parametrize("size", [SMALL_LAPTOP, PHONE])
+def test_no_words_of_the_explainer_are_cut_off(explainer, page, size):
+    """Chips of changes take more rows, a slider has its value beside it, and the sentence on the
+    pairs stays in view however far its row is scrolled."""
+    page.set_viewport_size(size)
+    host = explainer("#model=csa&without=2,5&cut=csa,0,34,1,3;csa,1,12,10,11&perHead=1")
+    area = box_of(host.locator(".made"))
+    chips = host.locator(".chips button")
+    assert chips.count() == 5
+    for chip in map(box_of, chips.all()):
+        assert area["x"] <= chip["x"]
+        assert chip["x"] + chip["width"] <= area["x"] + area["width"]
+        assert chip["y"] + chip["height"] <= area["y"] + area["height"] + 1
+    host = explainer(f"#model=graphormer&smiles={'C' * 30}")
+    slider, value = (box_of(host.locator(part)) for part in ("input[type=range]", "output"))
+    assert value["x"] >= slider["x"] + slider["width"]
+    assert abs(value["y"] + value["height"] / 2 - slider["y"] - slider["height"] / 2) < 2
+    flow = host.locator(".flow")
+    for scrolled in (0, 150, 1000):
+        flow.evaluate("(flow, to) => { flow.scrollLeft = to; }", scrolled)
+        row, said = box_of(flow), box_of(host.locator(".ribbon span"))
+        assert row["x"] <= said["x"]
+        assert said["x"] + said["width"] <= row["x"] + row["width"]
+
+
+def test_the_frame_of_changes_ends_below_its_controls_on_a_phone(explainer, page):
+    page.set_viewport_size(PHONE)
+    host = explainer("#model=csa")
+    last = host.locator("fieldset .row").last
+    assert lowest(host.locator(".edit")) - lowest(last) < 16
+
+
+def test_the_tab_key_stops_once_at_layers_and_heads_and_arrows_choose(explainer, page):
+    host = explainer("#model=csa&molecule=aspirin")
+    stops = """host => [...host.shadowRoot.querySelectorAll(".levels *")]
+      .filter((each) => each.tabIndex >= 0)
+      .map((each) => each.closest(".flow, .maps, .matrix, .path").className)"""
+    assert host.evaluate(stops) == ["flow", "maps", "matrix", "path"]
+    focused = "host => host.shadowRoot.activeElement.textContent"
+    chosen = host.locator(":is(.flow, .maps) [aria-pressed=true]")
+    chosen.first.focus()
+    for key, layer in (("ArrowRight", 2), ("ArrowDown", 3), ("ArrowLeft", 2)):
+        page.keyboard.press(key)
+        assert host.evaluate(focused) == f"layer {layer}"
+        assert chosen.all_inner_texts() == [f"layer {layer}", "1"]
+    chosen.last.focus()
+    for key, channel in (("ArrowRight", 3), ("ArrowDown", 4), ("ArrowLeft", 2), ("ArrowUp", 1)):
+        page.keyboard.press(key)  # two rows: the next column begins two further on
+        assert host.evaluate(focused) == f"{channel}"
+        assert chosen.all_inner_texts() == ["layer 2", f"{channel}"]

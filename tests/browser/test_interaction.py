@@ -25,14 +25,14 @@ def chapter(page, book):
 
 
 @pytest.mark.parametrize("number", ["01", "07", "12"])
-def test_solutions_are_folded(chapter, number):
+def test_solutions_are_collapsed(chapter, number):
     page = chapter(number)
     solutions = page.locator(SOLUTION)
     assert 3 <= solutions.count() <= 5
     assert solutions.evaluate_all("all => all.some((one) => one.open)") is False
 
 
-def test_the_contents_of_a_page_follow_the_reader(chapter):
+def test_the_table_of_contents_highlights_the_section_in_view(chapter):
     page = chapter("01")
     page.set_viewport_size({"width": 1280, "height": 800})
     page.wait_for_load_state()
@@ -49,7 +49,7 @@ def test_the_contents_of_a_page_follow_the_reader(chapter):
     assert page.locator(".bd-sidebar-secondary").evaluate("list => list.scrollTop") > 0
 
 
-def test_the_list_of_pages_shows_this_page_whatever_the_last_one_showed(page, book):
+def test_the_list_of_pages_scrolls_to_the_current_page(page, book):
     page.set_viewport_size({"width": 1280, "height": 800})
     in_view = """() => {
       const list = document.querySelector(".bd-sidebar-primary");
@@ -62,7 +62,7 @@ def test_the_list_of_pages_shows_this_page_whatever_the_last_one_showed(page, bo
         page.wait_for_function(in_view)
 
 
-def test_a_formula_is_copied_as_its_tex(page, book):
+def test_a_formula_is_copied_as_tex(page, book):
     page.goto(f"{book}/notebooks/09_csa.html", wait_until="domcontentloaded")
     copied = page.evaluate(
         """() => {
@@ -82,7 +82,7 @@ def test_a_formula_is_copied_as_its_tex(page, book):
     assert "$$a_{ij} = " in copied
 
 
-def test_on_a_phone_long_lines_of_code_go_on_below_and_are_copied_as_they_are(chapter):
+def test_on_a_phone_long_code_lines_wrap_and_are_copied_unchanged(chapter):
     code = ".cell_input .highlight pre"
     page = chapter("02")
     written = page.locator(code).all_text_contents()
@@ -99,7 +99,7 @@ def test_on_a_phone_long_lines_of_code_go_on_below_and_are_copied_as_they_are(ch
     assert lines.first.evaluate("line => parseFloat(getComputedStyle(line).fontSize)") >= 11
 
 
-def test_a_page_is_dark_before_the_themes_script_has_run(page, book):
+def test_dark_mode_is_set_before_the_themes_script_runs(page, book):
     page.route("**/pydata-sphinx-theme.js*", lambda route: route.abort())
     page.emulate_media(color_scheme="dark")
     page.goto(f"{book}/book/intro.html")
@@ -120,9 +120,76 @@ def test_the_mode_follows_the_system_until_the_reader_chooses(chapter):
     expect(page.locator("body")).not_to_have_css("background-color", shown)
 
 
-def test_searching_for_attention_bias_finds_its_definition_then_its_section_and_for_nonsense_none(
-    page, book
-):
+def test_the_search_opens_and_answers_before_the_themes_script_is_there(page, book, errors):
+    asked = []
+
+    def hold(route) -> None:
+        asked.append(route)  # and not answered yet
+
+    page.route("**/pydata-sphinx-theme.js*", hold)
+    page.goto(f"{book}/book/intro.html", wait_until="commit")
+    page.locator("#pst-search-dialog").wait_for(state="attached")
+    page.keyboard.press("Control+k")
+    field = page.locator("#pst-search-dialog input")
+    expect(field).to_be_focused()
+    page.keyboard.type("attention")
+    results = page.locator("#pst-search-dialog .section-results .found a")
+    assert results.count() == 0
+    for route in asked:
+        route.continue_()
+    results.first.wait_for()
+    page.keyboard.press("Control+k")  # from here on the theme's
+    expect(field).to_be_hidden()
+    page.keyboard.press("Control+k")
+    expect(field).to_be_focused()
+
+
+def test_the_search_says_that_it_searches_until_its_index_is_there(page, book):
+    held = []
+
+    def hold(route) -> None:
+        held.append(route)
+
+    page.route("**/sections.js*", hold)
+    page.goto(f"{book}/book/intro.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("s")
+    said = page.locator("#pst-search-dialog .section-results [role=status]")
+    expect(said).to_have_text("Searching …")
+    page.keyboard.type("oftmax")
+    expect(said).to_have_text("Searching …")
+    held[0].continue_()
+    expect(said).to_contain_text("section")
+    page.locator("#pst-search-dialog .found").first.wait_for()
+
+
+def test_the_search_says_that_it_could_not_be_loaded(page, book):
+    page.route("**/sections.js*", lambda route: route.abort())
+    page.goto(f"{book}/book/intro.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("softmax")
+    said = page.locator("#pst-search-dialog .section-results [role=status]")
+    expect(said).to_have_text("The search could not be loaded. Reload the page to try again.")
+
+
+def test_on_a_phone_the_search_has_a_button_to_close_it_and_no_tooltip_above_it(browser, book):
+    phone = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    page = phone.new_page()
+    page.goto(f"{book}/book/intro.html")
+    page.evaluate("window.bookReady")
+    page.wait_for_load_state()
+    page.locator(".bd-header-article .search-button").first.tap()
+    close = page.get_by_role("button", name="Close the search")
+    box = close.bounding_box()
+    assert min(box["width"], box["height"]) >= 40
+    page.wait_for_timeout(300)  # until a tooltip would have appeared
+    assert page.locator(".tooltip:visible").count() == 0
+    close.tap()
+    expect(page.locator("#pst-search-dialog")).to_be_hidden()
+    phone.close()
+
+
+def test_search_finds_definition_and_section_and_nothing_for_nonsense(page, book):
     page.goto(f"{book}/book/intro.html")
     page.keyboard.press("Control+k")
     page.keyboard.type("attention bias")
@@ -151,7 +218,7 @@ def test_searching_for_attention_bias_finds_its_definition_then_its_section_and_
         ("penalised logp xqqzz", "penalised-logP"),  # a word that is nowhere
     ],
 )
-def test_the_search_answers_while_typing_in_either_spelling(page, book, query, page_of_first):
+def test_search_suggests_results_while_typing_in_either_spelling(page, book, query, page_of_first):
     page.goto(f"{book}/book/intro.html")
     page.keyboard.press("Control+k")
     page.keyboard.type(query)
@@ -214,7 +281,7 @@ FIRST_OF = {
     "learning rate": "02_transformer.html#where-the-norm-goes",
     "receptive field": "03_message_passing.html#how-far-information-travels",
     "ECFP": "glossary.html#term-Morgan-counts",
-    "chirality": "molecules.html#limits",
+    "chirality": ".html#limits",
     "solubility": "your_molecules.html",
     "uncertainty": "your_molecules.html#load-and-predict",
     "fine-tuning": "your_molecules.html#train-on-a-csv-file",
@@ -226,10 +293,20 @@ FIRST_OF = {
     "prerequisites": "intro.html#is-it-for-you",
     "mistakes in the lecture": "errata.html",
     "run without GPU": "how_to_read.html#three-ways-to-use-the-book",
+    "how long to train": "results/runs.html#the-records",
+    "how long does Graphormer take to train?": "results/runs.html#the-records",
+    "training time": "results/runs.html#the-records",
+    "hours": "results/runs.html#the-records",
+    "duration": "results/runs.html#the-records",
+    "how long does it take": "how_to_read.html#how-long-it-takes",
+    "how long does a chapter take to run": "how_to_read.html#how-long-it-takes",
+    "invariance": "glossary.html#term-invariance",
+    "permutation invariance": "glossary.html#term-invariance",
+    "equivariant": "glossary.html#term-equivariance",
 }
 
 
-def test_each_students_query_has_the_right_first_result(page, book):
+def test_typical_queries_have_the_right_first_result(page, book):
     page.goto(f"{book}/search.html?q=attention")
     page.locator("#section-results .found a").first.wait_for()
     firsts = page.evaluate(
@@ -252,6 +329,20 @@ def test_each_students_query_has_the_right_first_result(page, book):
     assert known == []
 
 
+@pytest.mark.parametrize("query", ["invariance", "equivariance", "permutation invariance"])
+def test_invariance_and_equivariance_find_each_others_sections(page, book, query):
+    page.goto(f"{book}/search.html?q=attention")
+    page.locator("#section-results .found a").first.wait_for()
+    first = page.evaluate(
+        "query => search(query).slice(0, 3).map(({ section }) => section.url)", query
+    )
+    assert {url.split("/")[-1] for url in first} == {
+        "glossary.html#term-invariance",
+        "glossary.html#term-equivariance",
+        "01_self_attention.html#order-does-not-matter",
+    }
+
+
 @pytest.mark.parametrize(
     ("query", "term", "introduced_in"),
     [
@@ -261,7 +352,7 @@ def test_each_students_query_has_the_right_first_result(page, book):
         ("pre-LN", "post-LN-pre-LN", "02_transformer.html#where-the-norm-goes"),
     ],
 )
-def test_a_term_is_answered_by_its_definition_then_by_the_section_that_introduces_it(
+def test_searching_for_a_term_finds_its_definition_and_then_its_section(
     page, book, query, term, introduced_in
 ):
     page.goto(f"{book}/book/intro.html")
@@ -274,7 +365,7 @@ def test_a_term_is_answered_by_its_definition_then_by_the_section_that_introduce
     assert links[1].endswith(introduced_in)
 
 
-def test_the_search_field_stays_in_view_beside_a_long_list_of_pages(page, book):
+def test_the_search_field_stays_visible_when_the_list_of_pages_scrolls(page, book):
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(f"{book}/book/glossary.html")
     page.locator(".bd-sidebar-primary").evaluate("list => list.scrollTo(0, list.scrollHeight)")
@@ -284,13 +375,13 @@ def test_the_search_field_stays_in_view_beside_a_long_list_of_pages(page, book):
     page.locator("#pst-search-dialog input").wait_for()
 
 
-def test_an_excerpt_shows_no_comment_of_the_source(page, book):
+def test_search_excerpts_contain_no_source_comments(page, book):
     page.goto(f"{book}/search.html?q=graphormer+centrality")
     page.locator("#section-results mark").first.wait_for()
     assert "make tables" not in page.locator("#section-results").inner_text()
 
 
-def test_a_missing_page_has_a_search_that_leads_back_into_the_book(page, book):
+def test_the_page_for_missing_pages_offers_a_search_of_the_book(page, book):
     page.goto(f"{book}/404.html")
     field = page.locator(".bd-search-container input")
     field.fill("virtual node")
@@ -299,7 +390,19 @@ def test_a_missing_page_has_a_search_that_leads_back_into_the_book(page, book):
     assert page.locator("#term-virtual-node").inner_text().startswith("virtual node")
 
 
-def test_rook_and_shrikhande_stay_together_with_any_node_encoding(chapter):
+def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, book):
+    page.goto(f"{book}/book/intro.html")
+    live = page.locator("#live")
+    predicted = []
+    for button in live.locator("[data-model]").all():
+        button.click()
+        said = live.locator(".result").inner_text()
+        predicted.append(float(re.search(r"[−\d.]+(?= · exact)", said)[0].replace("−", "-")))
+    assert len(predicted) == 4
+    assert max(predicted) - min(predicted) > 0.5
+
+
+def test_no_node_encoding_separates_rook_and_shrikhande(chapter):
     page = chapter("04")
     twins = page.locator("#twins")
     twins.locator(".score").wait_for()
@@ -312,6 +415,27 @@ def test_rook_and_shrikhande_stay_together_with_any_node_encoding(chapter):
         assert f"tells {apart[-1]} of" in twins.locator(".score").inner_text()
     assert apart[0] == 2  # degrees
     assert max(apart) >= 7
+
+
+@pytest.mark.parametrize("guess", ["right", "wrong"])
+def test_a_guess_at_the_twins_is_answered_by_the_pair_that_no_encoding_tells_apart(chapter, guess):
+    page = chapter("04")
+    twins = page.locator("#twins")
+    twins.locator(".score").wait_for()
+    answers = twins.locator("[data-answer]")
+    rook = "rook's graph 4 × 4, Shrikhande's graph"
+    assert len(answers.all_inner_texts()) == 5
+    answers.nth(answers.all_inner_texts().index(rook) - (guess == "wrong")).press("Enter")
+    said = twins.locator(".ask").inner_text()
+    assert said.startswith("Right." if guess == "right" else f"Not quite: {rook}.")
+    best = re.search(
+        r"more than (\d+) of the 10 pairs apart. These reach that number: (.*?)\.", said
+    )
+    for button in twins.locator("[data-encoding]").all():
+        button.press("Enter")
+        apart = twins.locator(".pair.apart").count()
+        assert apart <= int(best[1])
+        assert (apart == int(best[1])) == (button.inner_text() in best[2].split(", "))
 
 
 def test_tables_are_filtered_by_words_and_sorted_by_a_column(page, book):
@@ -332,9 +456,7 @@ def test_tables_are_filtered_by_words_and_sorted_by_a_column(page, book):
 @pytest.mark.parametrize(
     ("number", "model"), [("06", "Graphormer"), ("07", "EGT"), ("08", "GRPE"), ("09", "CSA")]
 )
-def test_the_chapter_of_a_model_opens_it_at_a_click_and_says_which_one_it_is(
-    chapter, number, model
-):
+def test_a_models_chapter_opens_it_in_the_explainer_and_names_it(chapter, number, model):
     page = chapter(number)
     note = page.locator(".of-explainer")
     assert f"This is the {model} of section 10.7" in note.inner_text()
@@ -344,7 +466,7 @@ def test_the_chapter_of_a_model_opens_it_at_a_click_and_says_which_one_it_is(
     assert chosen.inner_text() == model
 
 
-def test_the_text_has_its_width_before_the_list_of_contents_is_there(page, book):
+def test_the_text_width_does_not_depend_on_the_table_of_contents(page, book):
     page.goto(f"{book}/notebooks/03_message_passing.html", wait_until="domcontentloaded")
     width = "document.querySelector('.bd-article').clientWidth"
     with_list = page.evaluate(width)

@@ -40,7 +40,7 @@ def phone(page):
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-def test_further_down_a_low_bar_names_the_section_and_opens_the_contents(phone, book, mode):
+def test_after_scrolling_a_bar_names_the_section_and_opens_the_table_of_contents(phone, book, mode):
     phone.emulate_media(color_scheme=mode)
     phone.goto(f"{book}/{CHAPTER}", wait_until="domcontentloaded")
     bar = phone.locator("nav.where")
@@ -63,7 +63,7 @@ def test_further_down_a_low_bar_names_the_section_and_opens_the_contents(phone, 
     )
 
 
-def test_no_end_of_a_formula_is_out_of_reach(phone, book):
+def test_wide_formulas_can_be_scrolled_to_their_end(phone, book):
     phone.goto(f"{book}/{CHAPTER}")
     phone.evaluate("window.bookReady")
     words = phone.locator(".more").first
@@ -71,7 +71,33 @@ def test_no_end_of_a_formula_is_out_of_reach(phone, book):
     assert phone.evaluate(CUT) == []
 
 
-def test_a_figure_of_the_results_opens_at_its_own_size(phone, book):
+def test_the_words_about_scrolling_are_folded_with_their_table(phone, book):
+    phone.goto(f"{book}/notebooks/11_what_attention_sees.html")
+    phone.evaluate("window.bookReady")
+    folded = phone.locator("details:not([open]) .more")
+    assert folded.count() > 0
+    assert folded.evaluate_all("all => all.filter((one) => one.checkVisibility()).length") == 0
+    stray = """() => [...document.querySelectorAll(".more")]
+      .filter((more) => more.nextElementSibling?.matches("details:not([open])")).length"""
+    assert phone.evaluate(stray) == 0
+
+
+@pytest.mark.parametrize("name", ["book/which_model", "notebooks/12_from_a_laptop_to_a_cluster"])
+def test_a_long_name_in_the_text_breaks_after_a_dot(phone, book, name):
+    """The pieces between two breaks are each on one line, if a line has room for them."""
+    phone.goto(f"{book}/{name}.html")
+    torn = """() => [...document.querySelectorAll(".bd-article :is(p, li) code .pre:has(wbr)")]
+      .flatMap((name) => [...name.childNodes]).filter((part) => part.nodeType === 3)
+      .filter((part) => {
+        const range = document.createRange();
+        range.selectNodeContents(part);
+        return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size > 1;
+      }).map((part) => part.data)"""
+    assert phone.locator(".bd-article :is(p, li) code wbr").count() > 0
+    assert phone.evaluate(torn) == []
+
+
+def test_a_results_figure_can_be_enlarged(phone, book):
     phone.goto(f"{book}/book/results/index.html")
     figure = phone.locator("figure:has(img)").first
     shown = figure.locator("img").bounding_box()["width"]
@@ -79,10 +105,25 @@ def test_a_figure_of_the_results_opens_at_its_own_size(phone, book):
     assert phone.locator("dialog.enlarged img").bounding_box()["width"] > 1.4 * shown
 
 
+def test_a_drawing_of_molecules_opens_at_its_own_size(phone, book):
+    phone.goto(f"{book}/{CHAPTER}")
+    figure = phone.locator("figure", has_text="Figure 6.4.")
+    shown = figure.locator("svg[role=img]").bounding_box()["width"]
+    figure.get_by_role("button", name="Enlarge").click()
+    assert phone.locator("dialog.enlarged svg").bounding_box()["width"] > 1.4 * shown
+
+
+def test_rows_of_a_table_with_notes_are_not_higher_than_a_third_of_the_screen(phone, book):
+    phone.goto(f"{book}/book/results/index.html")
+    heights = [row.bounding_box()["height"] for row in phone.locator("tr:has(td.prose)").all()]
+    assert heights
+    assert max(heights) < phone.viewport_size["height"] / 3
+
+
 @pytest.mark.parametrize(
     "name", ["book/results/index", "notebooks/02_transformer", "notebooks/09_csa"]
 )
-def test_text_stays_where_it_is_when_a_page_opens_at_a_section(browser, book, name):
+def test_text_does_not_shift_when_a_page_opens_at_a_section(browser, book, name):
     html = (HTML / f"{name}.html").read_text(encoding="utf-8")
     sections = BeautifulSoup(html, "html.parser").select("article section:has(> h2)")
     section = sections[len(sections) // 2]["id"]
@@ -104,7 +145,7 @@ def late(route) -> None:
     route.continue_()
 
 
-def test_the_pairs_of_the_wall_of_twins_keep_their_order(phone, book):
+def test_the_wall_of_twins_shows_its_pairs_in_order(phone, book):
     phone.goto(f"{book}/notebooks/04_positional_encodings.html")
     pairs = phone.locator("#twins .pair")
     pairs.first.wait_for()
@@ -115,7 +156,7 @@ def test_the_pairs_of_the_wall_of_twins_keep_their_order(phone, book):
     assert [*rows.values()] == [2, 1, 1, 1, 2, 2, 1]  # the third and the fifth are wide
 
 
-def test_the_list_of_pages_opens_where_the_page_is(phone, book):
+def test_the_list_of_pages_opens_at_the_current_page(phone, book):
     phone.goto(f"{book}/book/bibliography.html")
     entry = phone.locator("dialog .bd-links a.current")
     phone.locator(".bd-header-article .primary-toggle").click()
@@ -125,7 +166,7 @@ def test_the_list_of_pages_opens_where_the_page_is(phone, book):
     assert 0 <= box["y"] <= PHONE["height"] - box["height"]
 
 
-def test_without_scripts_the_bar_of_the_theme_stays(browser, book):
+def test_without_scripts_the_themes_bar_is_shown(browser, book):
     context = browser.new_context(viewport=PHONE, java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{book}/book/how_to_read.html#budgets")

@@ -24,7 +24,7 @@ def shown(page, errors):
     return show
 
 
-def test_the_query_moves_by_key_and_the_weights_follow_it_and_the_divisor(shown):
+def test_weights_follow_the_query_and_the_divisor_when_changed_by_keyboard(shown):
     keys = torch.tensor([[2.0, 0], [1, 1.5], [-2, -0.5]])
     query = torch.tensor([1.5, 1])
     page = shown(plots.attention_widget(keys, keys, query))
@@ -40,7 +40,7 @@ def test_the_query_moves_by_key_and_the_weights_follow_it_and_the_divisor(shown)
     assert "(1.65, 0.85)" in page.locator("[role=status]").inner_text()
 
 
-def test_the_heads_are_those_of_pytorch_with_the_rounded_weights(shown):
+def test_the_heads_equal_pytorchs_with_rounded_weights(shown):
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(7, 7, 16, 4, 32, 2, 2, dropout=0.0)).eval()
     rounded = {}
@@ -72,7 +72,7 @@ def test_the_heads_are_those_of_pytorch_with_the_rounded_weights(shown):
     assert page.locator("select option").count() == 6
 
 
-def test_each_choice_of_signs_has_its_answer(shown):
+def test_each_choice_of_signs_shows_its_prediction(shown):
     vectors = torch.tensor([[1.0, 1], [0, -2], [-1, 1]])
     path = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
     answers = {"plain": [1.0, 2.0, 3.0, 4.0], "SignNet": [2.5] * 4}

@@ -19,7 +19,8 @@
   const place = document.getElementById("basis");
   if (!place) return;
 
-  let [degrees, flipped] = [data.start, false];
+  let degrees = data.start;
+  let flipped = false;
   const around = (i, radius) => [radius * Math.cos(2 * Math.PI * i / n), -radius * Math.sin(2 * Math.PI * i / n)];
   const every = Array.from({ length: n }, (_, i) => i);
   const ring = (entries) => `<path class="link" fill="none" d="${every.map((i) => `${i ? "L" : "M"}${around(i, REACH).map((x) => x.toFixed(1))}`).join("")}Z"/>
@@ -37,7 +38,7 @@
       <figure><b>u<sub>2</sub></b><svg viewBox="-84 -84 168 168" role="img" aria-label="the ring coloured by u2" data-column="u2"></svg><figcaption>the points’ coordinates on the axis u<sub>2</sub></figcaption></figure>
       <figure><b>u<sub>3</sub></b><svg viewBox="-84 -84 168 168" role="img" aria-label="the ring coloured by u3" data-column="u3"></svg><figcaption>the points’ coordinates on the axis u<sub>3</sub></figcaption></figure></div>
     <p class="scale">entry <span>−${number(LARGEST, 2)}</span> <i></i> <span>${number(LARGEST, 2)}</span></p>
-    <div class="paths"><p>On a path of ${n} nodes no eigenvalue repeats. Its u<sub>2</sub> has a line instead of a plane, so that only the sign is left to choose:</p>
+    <div class="paths"><p>On a path of ${n} nodes, no eigenvalue repeats. The eigenspace of u<sub>2</sub> is a line, not a plane, so only the sign is free:</p>
       ${[1, -1].map((sign) => `<figure><svg viewBox="-110 -12 220 24" role="img" aria-label="the path coloured by ${sign > 0 ? "" : "minus "}u2" data-sign="${sign}">${path}</svg>
         <figcaption>${sign > 0 ? "" : "−"}u<sub>2</sub></figcaption></figure>`).join("")}</div>`;
   const find = (selector) => place.querySelector(selector);
@@ -52,6 +53,13 @@
     return `<path class="${kind}" d="M${(-86 * x).toFixed(1)} ${(-86 * y).toFixed(1)}L${(86 * x).toFixed(1)} ${(86 * y).toFixed(1)}"/>${label}`;
   }
 
+  /** A node's point in the plane, with its number. */
+  function point(i) {
+    const [x, y] = around(i, PLANE);
+    return `<circle class="point${i ? "" : " source"}" cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="5"/>
+      <text class="number" x="${(0.8 * x).toFixed(1)}" y="${(0.8 * y).toFixed(1)}" text-anchor="middle" dominant-baseline="central">${i}</text>`;
+  }
+
   function draw() {
     const columns = basis(n, degrees, flipped);
     const turned = degrees * Math.PI / 180;
@@ -61,8 +69,7 @@
     find(".plane").setAttribute("aria-label", `twelve points on a circle, and axes turned by ${degrees} degrees`);
     find(".plane").innerHTML = `<circle class="round" r="${PLANE}"/>${axis(0, 1, "", "before")}${axis(Math.PI / 2, 1, "", "before")}
       ${axis(turned, 1, "2", "axis-now")}${axis(turned + Math.PI / 2, flipped ? -1 : 1, "3", "axis-now")}
-      ${every.map((i) => { const [x, y] = around(i, PLANE); return `<circle class="point${i ? "" : " source"}" cx="${x.toFixed(1)}" cy="${y.toFixed(1)}" r="5"/>
-        <text class="number" x="${(0.8 * x).toFixed(1)}" y="${(0.8 * y).toFixed(1)}" text-anchor="middle" dominant-baseline="central">${i}</text>`; }).join("")}`;
+      ${every.map(point).join("")}`;
     for (const column of ["u2", "u3"]) find(`[data-column=${column}]`).innerHTML = ring(columns[column]);
     all("[data-sign]").forEach((svg) => svg.querySelectorAll(".spot").forEach((spot, i) =>
       spot.setAttribute("fill", shade(svg.dataset.sign * Math.cos(Math.PI * (i + 0.5) / n)))));

@@ -4,6 +4,7 @@
   "use strict";
   const place = document.getElementById("bet");
   const [LEAST, FINGER] = [12.2, 22];  // pixels, the radius of a place to touch
+  const NARROW = 380;  // pixels, the width of a drawing
   const { molecules } = data;
   const RIVALS = { attention: "attention", gradient: "gradient × input", edit: "the model’s own edit", table: "lookup table" };
   const number = (x) => `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`;
@@ -12,13 +13,16 @@
   const choices = ({ attended, gradient, edit, table }) => ({ attention: largest(attended), gradient: largest(gradient),
     edit: largest(edit), table: largest(table) });
   const hits = { reader: 0, ...Object.fromEntries(Object.keys(RIVALS).map((name) => [name, 0])) };
-  let [round, guess, played] = [0, null, 0];
+  let round = 0;
+  let guess = null;
+  let played = 0;
   const record = Object.fromEntries(Object.keys(RIVALS).map((name) => [name, molecules.filter((each) => isRight(each, choices(each)[name])).length]));
   const chance = molecules.reduce((sum, each) => sum + each.atoms.filter((_, at) => isRight(each, at)).length / each.atoms.length, 0);
   let drawnAt = 0;
 
   place.innerHTML = `<p><b>Bet against attention.</b> Each outlined atom can be cut off. Which cut changes penalised logP most, up or
-      down? The last layer of the large CSA attends most to the orange atoms and least to those with the faintest colour. Click an atom, or choose it with the arrow keys and Enter.</p>
+      down? The last layer of the large CSA attends most to the orange atoms and least to those with the faintest colour. ${
+      matchMedia("(pointer: coarse)").matches ? "Tap an atom." : "Click an atom, or choose it with the arrow keys and Enter."}</p>
     <div class="two"><div class="drawing"></div><div><p class="said" role="status"></p>
     <table><thead><tr><th></th><th>here</th><th>so far</th><th>in all ${molecules.length}</th></tr></thead><tbody></tbody></table>
     <button type="button" data-next>Next molecule</button></div></div>`;
@@ -33,8 +37,7 @@
     const width = find(".drawing").clientWidth;
     const isNewWidth = width !== drawnAt;
     drawnAt = width;
-    find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, molecule.symbols.map((symbol, at) => `${symbol}${at}`),
-      width, width < 380 ? 340 : 330);
+    find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, names(molecule, width), width, height(width));
     tint();
     const [discs, atoms] = [all(".disc"), all(".atom")];
     const reaches = reach(atoms);
@@ -53,6 +56,23 @@
     });
     if (guess !== null) fall();
     if (isNewWidth) room();
+  }
+
+  /** What stands on the discs: in a narrow drawing, only the ends have numbers and other carbons no name. */
+  function names({ symbols, atoms }, width) {
+    return symbols.map((symbol, at) => {
+      if (width >= NARROW || atoms.includes(at)) return `${symbol}${at}`;
+      return symbol === "C" ? "" : symbol;
+    });
+  }
+
+  /** The height that the tallest of the drawings needs, for all of them, so that nothing moves. */
+  function height(width) {
+    return Math.ceil(Math.max(...molecules.map((molecule) => {
+      const { at, bond } = gtcourse.molecule.layout(molecule, width, 330);
+      const along = at.map(([, y]) => y);
+      return Math.max(...along) - Math.min(...along) + 0.84 * bond + 12;
+    })));
   }
 
   /** The radius of each end's place to click: for a finger, unless it would meet another end's. */

@@ -13,8 +13,12 @@
   const NAME = "bias.encodings.0.scalars.weight";  // in the model: a row for each distance, the first for none
   const FILES = new URL("../explainer/", document.currentScript?.src ?? location.href).href;
   const MOST = 4;  // times an even share has the full colour
-  const [REACH, STEP] = [3, 0.1];  // of a bar, up and down, and what a key moves it by
-  const [ZERO, TALL, FLOOR, HIGH] = [106, 80, 300, 80];  // pixels in the chart: where b is 0, and the shares
+  const REACH = 3;  // of a bar, up and down
+  const STEP = 0.1;  // what a key moves it by
+  const ZERO = 106;  // pixels in the chart: where b is 0
+  const TALL = 80;  // the largest bar
+  const FLOOR = 300;  // where a share is 0
+  const HIGH = 80;  // a share of 1
   const LEFT = 34;
 
   for (const molecule of molecules) {
@@ -27,7 +31,9 @@
     const n = x.length;
     const T = n + 1;
     const logits = terms.slice(head * T * T, (head + 1) * T * T);
-    for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) logits[(i + 1) * T + j + 1] += scalars[head][distance[i * n + j]];
+    for (let i = 0; i < n; i++) {
+      for (let j = 0; j < n; j++) logits[(i + 1) * T + j + 1] += scalars[head][distance[i * n + j]];
+    }
     return softmax(logits, T);
   }
 
@@ -145,7 +151,7 @@
       each.setAttribute("aria-pressed", i === state.atom);
       each.classList.toggle("chosen", i === state.atom);
     });
-    find(".who").innerHTML = `Where <b>${nameOf(state.atom)}</b> looks in head ${head + 1}:`;
+    find(".who").innerHTML = `Attention of <b>${nameOf(state.atom)}</b> in head ${head + 1}:`;
     find(".scale i").style.background = ramp("weight");
     find(".most").textContent = `≥ ${number(MOST / T, 2)}`;
     all(".bars .title")[1].textContent = `share of ${nameOf(state.atom)}’s weight at this distance`;
@@ -197,7 +203,7 @@
     asked += 1;
     const mine = asked;
     if (isTrained() && !predictions.has(molecule)) {
-      said.innerHTML = `These are the trained scalars. Change one: the dashes mark where it was, and the whole model then predicts ${molecule.name}’s penalised logP again. ${exact}`;
+      said.innerHTML = `These are the trained scalars. Change one: the dashes mark where it was, and the model predicts ${molecule.name}’s penalised logP again. ${exact}`;
       return;
     }
     if (!model) said.textContent = "Loading the trained model (0.6 MB) for the prediction …";
@@ -263,21 +269,8 @@
   place.addEventListener("pointerdown", (event) => {
     const handle = event.target.closest(".handle");
     if (!handle) return;
-    event.preventDefault();
     handle.focus({ preventScroll: true });
-    const distance = Number(handle.dataset.distance);
-    const drag = new AbortController();  // ends all that listens to this drag
-    let frame = null;
-    let last = event;
-    const follow = (now) => {
-      last = now;
-      frame ??= requestAnimationFrame(() => {  // the pointer moves more often than the picture is drawn
-        frame = null;
-        set(distance, find(".bars").spot(last));
-      });
-    };
-    addEventListener("pointermove", follow, { signal: drag.signal });
-    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => drag.abort(), { signal: drag.signal });
+    gtcourse.drag(event, (now) => set(Number(handle.dataset.distance), find(".bars").spot(now)));
   });
   new ResizeObserver(() => { if (Math.abs(place.clientWidth - drawnAt) > 1) build(); }).observe(place);
   watch(draw);

@@ -33,7 +33,11 @@
   function distances(A) {
     const n = A.length;
     const D = square(n, (i, j) => (i === j ? 0 : A[i][j] ? 1 : Infinity));
-    for (let k = 0; k < n; k++) for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) D[i][j] = Math.min(D[i][j], D[i][k] + D[k][j]);
+    for (let k = 0; k < n; k++) {
+      for (let i = 0; i < n; i++) {
+        for (let j = 0; j < n; j++) D[i][j] = Math.min(D[i][j], D[i][k] + D[k][j]);
+      }
+    }
     return D;
   }
 
@@ -116,7 +120,9 @@
   const place = document.getElementById("fool");
   if (!place) return;
 
-  let [layer, graphs, picked] = ["sum", structuredClone(data.pairs.sum), null];
+  let layer = "sum";
+  let graphs = structuredClone(data.pairs.sum);
+  let picked = null;
   place.innerHTML = `<p><b>Fool a layer.</b> Choose two nodes of a graph to draw the edge between them, or to erase it. The chosen layer cannot tell nodes of the same colour
       apart. If both graphs have the same colours, every such layer predicts the same for both, whatever its weights.</p>
     <p class="guess"><b>Try it.</b> Can you draw a pair that fools the layer that reads all distances?</p>
@@ -147,7 +153,7 @@
       button.querySelector("b").textContent = see(graphs, button.dataset.layer).same ? "fooled" : "apart";
     });
     const { name } = LAYERS[layer];
-    find(".said").innerHTML = equal ? "Both drawings show the same graph, so no layer may tell them apart. Change an edge of one." :
+    find(".said").innerHTML = equal ? "Both drawings show the same graph, so every layer should give them the same result. Change an edge of one." :
       seen.same ? `<b>Fooled.</b> The graphs differ, but “${name}” gives both the same colours.` :
         `“${name}” tells these graphs apart: their colours differ.`;
   }

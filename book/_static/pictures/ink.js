@@ -4,7 +4,10 @@
 (function (data) {
   "use strict";
   const HEADS = { near: "head 1: neighbours", far: "head 2: all nodes", both: "both heads, averaged" };
-  const [SCALE, RADIUS, FULL, FINGER] = [100, 9, 4, 22];  // FULL times an even share has the full colour
+  const SCALE = 100;
+  const RADIUS = 9;
+  const FULL = 4;  // times an even share has the full colour
+  const FINGER = 22;  // the radius of a place to touch
 
   const neighbours = ({ places, edges }) => places.map((_, i) => places.map((_, j) =>
     i === j || edges.some(([a, b]) => (a === i && b === j) || (a === j && b === i))));
@@ -30,7 +33,9 @@
     const A = neighbours(graph);
     const found = A.map((_, node) => (node === source ? 0 : Infinity));
     for (let step = 1; step < A.length; step++) {
-      A.forEach((row, i) => row.forEach((edge, j) => { if (edge && found[i] === step - 1 && found[j] > step) found[j] = step; }));
+      A.forEach((row, i) => row.forEach((edge, j) => {
+        if (edge && found[i] === step - 1 && found[j] > step) found[j] = step;
+      }));
     }
     return found;
   }
@@ -39,7 +44,9 @@
   const place = document.getElementById("ink");
   if (!place) return;
 
-  let [graph, source, layers] = [data.graphs[0], data.graphs[0].places.length - 1, 0];
+  let graph = data.graphs[0];
+  let source = graph.places.length - 1;
+  let layers = 0;
   place.innerHTML = `<p><b>Drop ink on a node.</b> Choose the node, outlined in blue. In each layer every node takes the mean of itself and of the nodes that a head attends to, with
       equal keys and no residual connections. Colours show which share of a node’s vector comes from the inked node. The dashed node is one of those farthest from it.</p>
     <div class="question"></div>
@@ -123,9 +130,9 @@
 
   function verdict({ near }, away) {
     if (layers === 0) return "Before the first layer the ink is where it was dropped.";
-    if (layers < away) return "Neighbours have not brought the ink that far. Head 2 has, but it gives every node the same and so loses the graph.";
+    if (layers < away) return "Head 1 has not carried the ink that far. Head 2 has, but it gives every node the same amount and so loses the graph.";
     const ratio = Math.max(...near) / Math.min(...near);
-    return ratio < 2 ? "Through neighbours, too, the nodes have become nearly alike: this is over-smoothing." :
+    return ratio < 2 ? "Even through head 1, the nodes have become nearly alike: this is over-smoothing." :
       "With both heads the ink arrives at once, and the nodes near it still have more of it.";
   }
 

@@ -22,13 +22,15 @@
   const LAST = legs.bias.gaps.length - 1;
   const FLOOR = 1e-16;  // drawn as 0
   const FULL = 4;  // times an even share has the full colour
-  let [line, at, drawnAt] = ["CSA", 0, 0];
+  let line = "CSA";
+  let at = 0;
+  let drawnAt = 0;
   const steps = () => (LINES[line].length - 1) * LAST;
 
   place.innerHTML = `<p><b>The containment metro.</b> Choose a line and move the dot along it. Between two stations, one part of the layer is scaled
       down by a factor that falls from 1 to 0. At each station, the layer equals the one named there, up to rounding. The GRPE of this map
       has a bias for each pair besides its contexts, and its EGT clips the products of queries and keys at ±1.</p>
-    <p class="guess"><b>Guess first.</b> How small must the factor be for the gap to vanish?</p>
+    <div class="question"></div>
     <div class="choices" role="group" aria-label="line">${Object.keys(LINES).map((name) => `<button type="button" data-line="${name}">from ${name}</button>`).join("")}</div>
     <svg class="map" aria-hidden="true"></svg>
     <div class="ride"><span class="which"></span><input type="range" min="0" step="1" aria-label="place on the line"></div>
@@ -72,7 +74,7 @@
     const left = k === 0 ? "Nothing has been changed yet." : `${k === LAST ? "Nothing" : `A fraction of 10<sup>−${k / 2}</sup>`} is left ${WHAT[what][1]}.`;
     find(".which").innerHTML = k === 0 || k === LAST ? `factor ${Number(k === 0)}` : `factor 10<sup>−${k / 2}</sup>`;
     find(".said").innerHTML = `<b>${from} → ${to}</b>: ${WHAT[what][0]}. ${left} The gap to ${to} is <b>${
-      gap === 0 ? "0" : gap >= 0.01 ? gap.toFixed(2) : `${gap.toExponential(1).replace("e-", " · 10<sup>−")}</sup>`}</b>.`;
+      gap === 0 ? "0" : written(gap)}</b>.`;
     const wide = find(".gap").clientWidth;
     find(".gap").setAttribute("viewBox", `0 0 ${wide} 176`);
     const high = (value) => 12 - 7.8 * Math.log10(Math.max(value, FLOOR));
@@ -96,6 +98,27 @@
     drawnAt = place.clientWidth;
   }
 
+  const written = (gap) => (gap >= 0.01 ? gap.toFixed(2) : `${gap.toExponential(1).replace("e-", " · 10<sup>−")}</sup>`);
+
+  /** What is left of the gap when the factor is a hundredth. */
+  function ask() {
+    const [from, what] = LINES.CSA[0];
+    const [to] = LINES.CSA[1];
+    const { gaps } = legs[what];
+    const [hundredth, millionth] = [4, 12];  // of the steps, each by the square root of 10
+    gtcourse.guess(find(".question"), {
+      question: `On the way from ${from} to ${to} the factor falls from 1 to 0.01. How large is the gap between their outputs then?`,
+      answers: ["about as large as before", "about a hundredth of it", "0, up to rounding"],
+      right: 1,
+      show: () => {
+        [line, at] = ["CSA", hundredth];
+        show();
+      },
+      truth: () => `It falls from ${written(gaps[0])} to ${written(gaps[hundredth])}, and with a factor of 10<sup>−6</sup> to ${written(gaps[millionth])}. Every factor above 0 leaves a gap on this line. At 0 the two layers
+        agree up to rounding. Move the dot on, and try the other lines.`,
+    });
+  }
+
   find("input").addEventListener("input", ({ target }) => {
     at = Number(target.value);
     show();
@@ -108,4 +131,5 @@
   });
   new ResizeObserver(() => { if (place.clientWidth !== drawnAt) show(); }).observe(place);
   show();
+  ask();
 })

@@ -22,7 +22,9 @@
 
   for (const model of models) {
     model.terms = model.terms.map(([words, packed]) => [words, unpack(packed)]);
-    for (const key of ["weight", "gate", "message"]) if (model[key]) model[key] = unpack(model[key]);
+    for (const key of ["weight", "gate", "message"]) {
+      if (model[key]) model[key] = unpack(model[key]);
+    }
     const pair = ends.i * n + ends.j;
     model.head = model.weight.reduce((best, map, head) => (map[pair] > model.weight[best][pair] ? head : best), 0);
   }
@@ -31,14 +33,16 @@
   for (const [a, b, type] of molecule.bonds) edge[a * n + b] = edge[b * n + a] = type;
   place.innerHTML = `<p><b>One pair, four papers.</b> Drag the ring <i>i</i> or <i>j</i> to another atom of ${molecule.name}, or move it with the arrow keys.
       Each arc shows the weight that atom <i>i</i> gives to atom <i>j</i> in the first layer of a trained model, averaged over heads. CSA’s ribbon has a line for each channel.</p>
-    <p class="guess"><b>Guess first.</b> In which of the models does the weight fall with the distance? Move <i>j</i> away from <i>i</i>,
-      bond by bond, and see which term does it.</p>
+    <div class="question"></div>
     <div class="drawing"></div>
     <div class="four">${models.map((model, m) => `<section data-model="${m}"><h4 style="border-color:${COLORS[model.name]}">${model.name}</h4>
       <label class="ride"><span class="which"></span><input type="range" min="1" max="${model.weight.length}" value="${model.head + 1}"></label><div class="fall"></div></section>`).join("")}</div>
     <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
-  let svg, layer, drawn, extent;
+  let svg;
+  let layer;  // of the rings at both ends
+  let drawn;  // where atoms stand
+  let extent;  // width and height
 
   /** The molecule as wide as the page, with the arcs between its atoms and their names. */
   function build() {
@@ -164,6 +168,41 @@
     find(".said").textContent = `${names[ends.i]} looks at ${names[ends.j]} with a mean weight of: ${means.join(", ")}. A uniform row would give ${number(1 / n)}, which the line on each weight marks.`;
   }
 
+  /** The number of bonds between atoms, [n²]. */
+  function distances() {
+    const found = edge.map((type, pair) => (pair % (n + 1) === 0 ? 0 : type < 0 ? Infinity : 1));
+    for (let k = 0; k < n; k++) {
+      for (let pair = 0; pair < n * n; pair++) {
+        const [a, b] = [Math.floor(pair / n), pair % n];
+        found[pair] = Math.min(found[pair], found[a * n + k] + found[k * n + b]);
+      }
+    }
+    return found;
+  }
+
+  /** In which model the mean weight falls most from a distance of one bond to one of two. */
+  function ask() {
+    const start = { ...ends };
+    const away = distances();
+    const mean = (model, distance) => {
+      const weights = model.weight.flatMap((map) => [...map].filter((_, pair) => away[pair] === distance));
+      return weights.reduce((a, b) => a + b, 0) / weights.length;
+    };
+    const means = models.map((model) => [1, 2].map((distance) => mean(model, distance)));
+    const left = means.map(([bonded, farther]) => farther / bonded);
+    gtcourse.guess(find(".question"), {
+      question: `Take the mean weight over all heads and all pairs of atoms in ${molecule.name}. Pairs that are two bonds apart have a smaller mean than bonded pairs. In which model does it fall most?`,
+      answers: models.map(({ name }) => name),
+      right: left.indexOf(Math.min(...left)),
+      show: () => {
+        Object.assign(ends, start);
+        show();
+      },
+      truth: () => `The means for one and two bonds are ${models.map(({ name }, m) => `${number(means[m][0], 3)} and ${number(means[m][1], 3)} (${name})`).join(", ")}.
+        From there on, none of them falls with every further bond. Move <i>j</i> away from <i>i</i>, bond by bond, and see which term changes.`,
+    });
+  }
+
   place.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     const { end } = event.target.dataset;
@@ -175,17 +214,13 @@
   place.addEventListener("pointerdown", (event) => {
     const end = event.target.closest("[data-end]")?.dataset.end;
     if (!end) return;
-    event.preventDefault();
     layer.querySelector(`[data-end="${end}"]`).focus({ preventScroll: true });
-    const follow = (now) => {
+    gtcourse.drag(event, (now) => {
       const spot = new DOMPoint(now.clientX, now.clientY).matrixTransform(svg.getScreenCTM().inverse());
       const away = molecule.places.map((_, atom) => Math.hypot(at(atom)[0] - spot.x, at(atom)[1] - spot.y));
       ends[end] = away.indexOf(Math.min(...away));
       show();
-    };
-    const drag = new AbortController();  // ends all that listens to this drag
-    addEventListener("pointermove", follow, { signal: drag.signal });
-    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => drag.abort(), { signal: drag.signal });
+    });
   });
   place.addEventListener("input", ({ target }) => {
     const section = target.closest("[data-model]");
@@ -201,4 +236,5 @@
   watch(tint);
   build();
   show();
+  ask();
 })

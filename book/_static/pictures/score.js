@@ -20,7 +20,9 @@
 
   const own = tokens.map(({ value }) => value);
   const swapped = [own[1], own[0], ...own.slice(2)];
-  let [scores, values, drawnAt] = [[...data.start], own, 0];
+  let scores = [...data.start];
+  let values = own;
+  let drawnAt = 0;
   const names = tokens.map(({ color }) => color);
   const asking = names.slice(0, 2).map((_, wanted) => names.map((_, j) => (j === wanted ? data.start[0] : 0)));
 

@@ -9,6 +9,7 @@
   const { blocks, tokens: T, width: d, heads: H } = data;
   const KINDS = { plain: "no residuals", residual: "residuals", post: "residuals, post-LN", pre: "residuals, pre-LN" };
   const COLORS = { plain: "#d1495b", residual: "#b8962e", post: "#e8792f", pre: "#3b82c4" };
+  const FIRST = 3;  // the blocks that are shown before the reader guesses what the others do
   const EPS = 1e-5;  // of the norms, as PyTorch has it
   const NORM = [{ data: new Float64Array(d).fill(1) }, { data: new Float64Array(d) }, EPS];  // as it is before training
 
@@ -83,7 +84,9 @@
   const place = document.getElementById("stack");
   if (!place) return;
 
-  let [kind, at, runs] = ["plain", 0, null];
+  let kind = "plain";
+  let at = FIRST;
+  let runs = null;
   const setting = { seed: 1, factor: 1, alone: false };
   const [HEIGHT, LEFT] = [140, 46];  // pixels of a chart, and of the numbers at its left
   const MEASURES = {  // powers of ten: the ends of the axis, and those with a number
@@ -92,18 +95,18 @@
   };
 
   const every = Object.keys(KINDS);
-  place.innerHTML = `<p><b>Stack ${blocks} blocks.</b> Six random tokens pass through ${blocks} blocks of attention and a feed-forward network, in four stacks whose random weights are
-      the same. Each strip shows the tokens, as rows, after one more block, with a scale of its own.</p>
+  place.innerHTML = `<p><b>Stack ${blocks} blocks.</b> Six random tokens pass through four stacks of ${blocks} blocks with the same random weights.
+      Each strip shows the tokens, as rows, after one more block, with a scale of its own.</p>
     <div class="question"></div>
-    <div class="choices"><button type="button" data-set="alone">each token attends only to itself</button><button type="button" data-set="factor">weights twice as large</button>
-      <button type="button" data-set="seed">new random weights</button><button type="button" data-set="start">start again</button></div>
-    <div class="ride"><span class="which"></span><input type="range" min="0" max="${blocks}" aria-label="block"></div>
     <div class="stacks"><span class="head"></span><div class="strips head" aria-hidden="true">${Array.from({ length: blocks + 1 }, (_, block) => `<span data-at="${block}">${block || "in"}</span>`).join("")}</div>
       <span class="head">differ by</span><span class="head">length</span>${every.map((each) => `<button type="button" data-kind="${each}"><i style="background:${COLORS[each]}"></i>${KINDS[each]}</button>
       <div class="strips" aria-hidden="true">${Array.from({ length: blocks + 1 }, (_, block) => `<span data-at="${block}"><canvas></canvas></span>`).join("")}</div>
       <span data-differ="${each}"></span><span data-length="${each}"></span>`).join("")}</div>
+    <div class="ride"><span class="which"></span><input type="range" min="0" max="${blocks}" aria-label="block"></div>
     <p class="said" role="status"></p>
-    <div class="charts">${Object.entries(MEASURES).map(([key, { title }]) => `<figure><b>${title}</b><svg data-measure="${key}" role="img"></svg></figure>`).join("")}</div>`;
+    <div class="charts">${Object.entries(MEASURES).map(([key, { title }]) => `<figure><b>${title}</b><svg data-measure="${key}" role="img"></svg></figure>`).join("")}</div>
+    <div class="choices"><button type="button" data-set="alone">each token attends only to itself</button><button type="button" data-set="factor">weights twice as large</button>
+      <button type="button" data-set="seed">new weights</button><button type="button" data-set="start">start again</button></div>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
 
@@ -186,17 +189,17 @@
   }
 
   function startAgain() {
-    [kind, at] = ["plain", 0];
+    [kind, at] = ["plain", FIRST];
     Object.assign(setting, { seed: 1, factor: 1, alone: false });
   }
 
-  /** In which stacks the tokens still differ at the end. */
+  /** In which of the stacks with residuals the tokens still differ at the end. */
   function ask() {
     const ends = (measure) => every.map((each) => `${shown(measure(runs[each].at(-1)))} (${KINDS[each]})`).join(", ");
     gtcourse.guess(find(".question"), {
-      question: `In which stacks do the tokens still differ after block ${blocks}?`,
-      answers: ["in all four", "in the three with residuals", "in the two with norms"],
-      right: 1,
+      question: `Without residuals, the tokens are nearly the same after ${FIRST} blocks. In which other stacks do they still differ after block ${blocks}?`,
+      answers: ["in none", "in the two with norms", "in all three"],
+      right: 2,
       show: () => {
         startAgain();
         at = blocks;

@@ -116,14 +116,16 @@
   const SIZE = 300;
   const CITIES = 14;
   const REACH = 15;  // of a finger around a city
+  const EDGE = 12;  // of the map around the cities
   let places = data.example.places;
-  let [optimal, layer, frame] = [null, data.layers, null];
+  let optimal = null;
+  let layer = data.layers;
   const closed = new Set();
   place.innerHTML = `<p><b>EGT chooses a tour.</b> Drag the cities, or move the chosen one with the arrow keys. EGT decides which edges belong to the shortest tour.</p>
     <div class="question"></div>
-    <div class="two"><svg viewBox="-12 -12 ${SIZE + 24} ${SIZE + 24}" role="group" aria-label="cities"></svg><div>
+    <div class="two"><svg viewBox="${-EDGE} ${-EDGE} ${SIZE + 2 * EDGE} ${SIZE + 2 * EDGE}" role="group" aria-label="cities"></svg><div>
       <ul class="lines"><li><i class="edge"></i>EGT’s edges, wider where it is more certain</li><li><i class="best-tour"></i>the shortest tour, computed exactly</li>
-      <li><i class="rule"></i>each city’s two nearest</li></ul>
+      <li><i class="rule"></i>each city’s two nearest neighbours</li></ul>
       <label class="ride">layer <input type="range" min="1" max="${data.layers + 1}" value="${data.layers + 1}"></label><p class="which"></p>
       <div class="choices" role="group" aria-label="gates"><span>Close gates of layer</span>${Array.from({ length: data.layers }, (_, l) =>
         `<button type="button" data-gate="${l}" aria-label="close the gates of layer ${l + 1}" aria-pressed="false">${l + 1}</button>`).join("")}</div>
@@ -150,7 +152,9 @@
   function answered(yes, T) {
     const edges = [];
     for (let i = 0; i < T; i++) {
-      for (let j = i + 1; j < T; j++) if (yes[i * T + j] + yes[j * T + i] > 1) edges.push([i, j]);
+      for (let j = i + 1; j < T; j++) {
+        if (yes[i * T + j] + yes[j * T + i] > 1) edges.push([i, j]);
+      }
     }
     return edges;
   }
@@ -186,14 +190,15 @@
   }
 
   function draw() {
-    frame = null;
     const T = places.length;
     const { maps, yes, edges } = run(places, closed);
     optimal ??= shortest(places);
     const at = (city) => places[city].map((x) => (x * SIZE).toFixed(1));
     const both = (values, i, j) => (values[i * T + j] + values[j * T + i]) / 2;
     const pairs = [];
-    for (let i = 0; i < T; i++) for (let j = i + 1; j < T; j++) pairs.push([i, j]);
+    for (let i = 0; i < T; i++) {
+      for (let j = i + 1; j < T; j++) pairs.push([i, j]);
+    }
     const rule = edges.flatMap((list, i) => list.slice(0, 2).map((j) => [i, j]));
     const chosen = answered(yes, T);
     const final = layer === data.layers;
@@ -217,26 +222,24 @@
       On the 100 test tours of this run: EGT ${data.f1.toFixed(2)}.${closed.has(data.layers - 1) ? " The messages of the last layer reach only the cities’ vectors, and the answer is read from the pairs, so closing its gates costs nothing." : ""}`;
   }
 
-  const later = () => { frame ??= requestAnimationFrame(draw); };
-
   function move(city, to) {
     places = places.map((here, each) => (each === city ? to.map((x) => Math.max(0, Math.min(1, x))) : here));
     optimal = null;
-    later();
+    draw();
+  }
+
+  /** Where a pointer is on the map, as a place. */
+  function spotOf(event) {
+    const box = svg.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top].map((x) => (x / box.width * (SIZE + 2 * EDGE) - EDGE) / SIZE);
   }
 
   svg.addEventListener("pointerdown", (event) => {
-    const { city } = event.target.dataset;
-    if (city === undefined) return;
-    event.preventDefault();
+    if (event.target.dataset.city === undefined) return;
+    const away = places.map((place) => apart(place, spotOf(event)));
+    const city = away.indexOf(Math.min(...away));  // the reaches overlap, and the topmost may be another city's
     svg.querySelector(`.city[data-city="${city}"]`).focus({ preventScroll: true });
-    const follow = (now) => {
-      const box = svg.getBoundingClientRect();
-      move(Number(city), [now.clientX - box.left, now.clientY - box.top].map((x) => (x / box.width * (SIZE + 24) - 12) / SIZE));
-    };
-    const drag = new AbortController();  // ends all that listens to this drag
-    addEventListener("pointermove", follow, { signal: drag.signal });
-    for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => drag.abort(), { signal: drag.signal });
+    gtcourse.drag(event, (now) => move(city, spotOf(now)));
   });
   svg.addEventListener("keydown", (event) => {
     const step = { ArrowRight: [0.03, 0], ArrowLeft: [-0.03, 0], ArrowDown: [0, 0.03], ArrowUp: [0, -0.03] }[event.key];

@@ -29,12 +29,13 @@
   const way = stages();
   const HIDDEN = 'd<tspan dy="3" font-size="11">hidden</tspan><tspan dy="-3">&#8203;</tspan>';
   const ORDER = { post: "post-LN", pre: "pre-LN" };
-  let [norm, at, drawnAt] = ["post", 0, 0];
+  let norm = "post";
+  let at = 0;
+  let drawnAt = 0;
 
   place.innerHTML = `<p><b>The whole Transformer.</b> To be read from bottom to top. The thick lines are the residual streams: the vectors of the source, on the left, and of
       the target, on the right. Each sub-layer reads a stream and adds its output to it.</p>
-    <p class="guess"><b>Guess first.</b> At which stage do the target’s words learn of the source? Then follow a
-      batch with the slider, or choose a part.</p>
+    <div class="question"></div>
     <div class="choices" role="group" aria-label="place of the norms"><button type="button" data-norm="post">post-LN, as above</button><button type="button" data-norm="pre">pre-LN (section 2.9)</button></div>
     <div class="hold"><div class="ride"><span class="which"></span><input type="range" min="0" max="${way.length - 1}" aria-label="stage of the computation"></div>
       <p class="said" role="status"></p></div>
@@ -95,7 +96,11 @@
     const cell = narrow ? 3 : 3.5;
     const attention = (columns, rows, causal) => (x, y) => heads(x, y, cell, columns, rows, causal);
     const masked = narrow ? ["masked", "self-attention"] : ["masked self-attention"];
-    const [ATTENTION, NETWORK, AROUND, END, HEAD] = [64, 40, 58, 24, 40];  // heights of boxes, of what is around them, of the last norm
+    const ATTENTION = 64;  // heights: of a box with matrices
+    const NETWORK = 40;
+    const AROUND = 58;  // of what is around a box
+    const END = 24;  // of the last norm
+    const HEAD = 40;
     const maskedTall = ATTENTION + 16 * (masked.length - 1);
     const height = 94 + maskedTall + ATTENTION + NETWORK + 3 * AROUND + END + HEAD + 18;
     const base = height - 90;  // where the blocks begin
@@ -168,6 +173,24 @@
     if (by) scrollBy({ top: by, behavior: "instant" });
   }
 
+  /** The first stage that combines both sequences: its weights have an axis for each. */
+  function ask() {
+    const right = way.findIndex(({ shape }) => shape.includes("M") && shape.includes("N"));
+    const names = ["masked self-attention", "cross-attention", "feed-forward", "logits"];
+    const sizes = way[right].shape.map((axis) => data[axis]);
+    gtcourse.guess(find(".question"), {
+      question: "The decoder predicts the target’s next words. At which of its stages does a vector of the target first depend on the source?",
+      answers: names,
+      right: names.indexOf(way[right].name),
+      show: () => {
+        at = right;
+        mark();
+      },
+      truth: () => `The masked self-attention before it reads the target alone. In ${way[right].name} the queries come from the target, and the keys and values from the encoder’s output, the
+        memory. Its weights [${sizes.join(", ")}] have an axis of ${data.M} target positions and one of ${data.N} source tokens. Follow the batch with the slider, or choose a part.`,
+    });
+  }
+
   place.addEventListener("click", ({ target }) => {
     const chosen = target.closest(".part");
     if (chosen) {
@@ -193,4 +216,5 @@
   });
   new ResizeObserver(() => { if (Math.abs(place.clientWidth - drawnAt) > 1) build(); }).observe(place);
   build();
+  ask();
 })

@@ -1,4 +1,4 @@
-"""One look for the book: transparent background, mid-grey ink, colour-blind safe colours."""
+"""The style of the book's figures: transparent, mid-grey text, colour-blind safe colours."""
 
 from gtcourse.course.plots.figures import (
     COLORS,

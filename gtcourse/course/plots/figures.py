@@ -1,6 +1,6 @@
-"""The book's look, and its figures: graphs, attention, a layer's diagram, and tables.
+"""The style of the book's figures, and the figures: graphs, attention, diagrams and tables.
 
-Colours and settings read on white and on near-black, on a phone and on paper.
+Colours and sizes are legible on white and near-black, on a phone and on paper.
 """
 
 from __future__ import annotations
@@ -72,15 +72,17 @@ colour blindness can tell any two of them apart.
 
 
 def model_color(name: str) -> str:
-    """The colour of a model or of its variant: "EGT-U", "csa-rings" and "gat-100k" are known too.
+    """The colour of a model or of one of its variants, such as "EGT-U", "csa-rings" or "gat-100k".
 
     Raises:
-        ValueError: no name in MODELS begins ``name``.
+        ValueError: ``name`` does not begin with a name in MODELS.
     """
     known = {"bag": MODELS["Transformer"]} | {each.lower(): MODELS[each] for each in MODELS}
-    fitting = [each for each in known if name.lower().startswith(each)]
+    fitting = [each for each in known if str(name).lower().startswith(each)]
     if not fitting:
-        raise ValueError(f"{name!r} is none of the book's models, which are {', '.join(MODELS)}")
+        raise ValueError(
+            f"the model is {name!r}; expected a name that begins with one of {', '.join(MODELS)}."
+        )
     return known[max(fitting, key=len)]
 
 
@@ -110,7 +112,7 @@ DARK_LETTERS = "#2b2118"
 
 
 def use_style() -> None:
-    """Sets matplotlib to the book's look; figures of a notebook become SVG, byte for byte alike."""
+    """Sets matplotlib to the book's style; figures in notebooks become deterministic SVG."""
     plt.style.use("gtcourse.course.plots.book")
     inked = "text.color axes.labelcolor axes.edgecolor axes.titlecolor xtick.color ytick.color "
     plt.rcParams.update(dict.fromkeys((inked + "grid.color legend.labelcolor").split(), INK))
@@ -121,7 +123,7 @@ def use_style() -> None:
 def show(figure: Figure, alt: str, *, trim: bool = True):
     """Displays a figure as SVG that scales to the page, and closes it.
 
-    ``alt`` says what it shows to those who cannot see it; ``trim`` cuts off the margins.
+    ``alt`` describes the figure for readers who cannot see it; ``trim`` cuts off the margins.
     """
     from IPython.display import HTML
 
@@ -154,8 +156,8 @@ def _of_page(color: re.Match) -> str:
 def accessible_svg(svg: str, alt: str) -> str:
     """The ``<svg>`` element, named by ``alt``, as wide as the page allows up to its own size.
 
-    On a phone it shrinks to 0.59 of it and not further, which keeps its labels readable; a figure
-    that is wider still scrolls inside its own box.
+    On a phone it shrinks to 0.59 of its size but no further, so that its labels stay readable. A
+    figure that is still too wide scrolls inside its own box.
     """
     svg = svg[svg.index("<svg") :].strip()
     svg = re.sub(r"#[0-9a-f]{6}\b", _of_page, svg, flags=re.IGNORECASE)
@@ -237,8 +239,8 @@ def name_line(
 
     Args:
         ax: The axes of the line.
-        name: What is written.
-        at: The point, in the data's coordinates.
+        name: The text.
+        at: The point, in data coordinates.
         shift: From the point to the name, in typographic points.
         side: The side of the name that touches the shifted point: "left", "right" or "center".
     """
@@ -264,13 +266,24 @@ def draw_graph(
         adjacency: ``[n, n]``; an arrow where an edge goes one way only.
         positions: ``[n, 2]``; a spring layout from a fixed start by default.
         values: a number for each node, shown as its colour on ``cmap`` within ``limits``.
-        colors: or the colours themselves.
+        colors: the colours themselves, in place of ``values``.
         labels: written on the nodes; their numbers, from 0, by default.
+
+    Raises:
+        ValueError: The adjacency is not one of a graph, or another argument does not fit it.
     """
     import networkx as nx
 
-    ax = ax or plt.subplots(figsize=(3.2, 3.0))[1]
     adjacency = torch.as_tensor(adjacency).bool().cpu().numpy()
+    n = len(adjacency) if adjacency.ndim else 0
+    for what, given, expected in (
+        ("adjacency", adjacency, (n, n)),
+        ("positions", positions, (n, 2)),
+        ("values", values, (n,)),
+    ):
+        if given is not None and np.shape(given) != expected:
+            raise ValueError(f"{what} is {[*np.shape(given)]}; expected {[*expected]}.")
+    ax = ax or plt.subplots(figsize=(3.2, 3.0))[1]
     kind = nx.Graph if (adjacency == adjacency.T).all() else nx.DiGraph
     graph = nx.from_numpy_array(adjacency.astype(int), create_using=kind)
     if positions is None:
@@ -310,7 +323,7 @@ def draw_graph(
 
 
 def layout(adjacency: np.ndarray) -> np.ndarray:
-    """Where a graph's nodes are drawn, ``[n, 2]``: near in the graph is near on the page.
+    """The positions of a graph's nodes, ``[n, 2]``; nodes near in the graph are drawn near.
 
     The drawing extends furthest along the first axis.
     """
@@ -338,7 +351,7 @@ def attention_map(
     column_label: str = "key j",
     ax: Axes | None = None,
 ) -> Axes:
-    """Shows ``weights`` ``[N, M]``: row i is what query i takes from each key j.
+    """Shows ``weights`` ``[N, M]``: row i has the weights of query i over the keys j.
 
     Cells whose value is NaN are hatched.
 
@@ -346,13 +359,19 @@ def attention_map(
         weights: ``[N, M]``.
         rows: Names of the rows.
         columns: Names of the columns; by default those of the rows.
-        title: Above the picture.
+        title: The text above the picture.
         limits: The values at the ends of the colour map; None for the smallest and the largest.
         numbers: Whether each weight is written in its cell; by default with at most 8 columns.
         row_label: What the rows are.
         column_label: What the columns are.
         ax: Where to draw; by default a new figure.
+
+    Raises:
+        ValueError: ``weights`` is no such tensor.
     """
+    if not isinstance(weights, Tensor) or weights.dim() != 2:
+        given = list(weights.shape) if isinstance(weights, Tensor) else type(weights).__name__
+        raise ValueError(f"weights is {given}; expected a tensor [N, M], of one graph and head.")
     ax = ax or plt.subplots(figsize=(3.6, 3.2))[1]
     weights = weights.detach().float().cpu().numpy()
     low, high = limits or (float(weights.min()), float(weights.max()))
@@ -384,20 +403,20 @@ def rung(
     current: Sequence[str] = (),
     alt: str,
 ):
-    """The ladder of blindness, drawn alike in every chapter.
+    """The ladder of blindness, in the same form in every chapter.
 
-    On the left two graphs, or two views of one; on the right, for each model so far, the floor of
-    its representation, its training error and its test error.
+    On the left are two graphs, or two views of one. On the right are, for each model so far, the
+    error floor of its representation, its training error and its test error.
 
     Args:
         pair: two adjacency matrices, ``[n, n]``.
-        rungs: of :func:`gtcourse.course.blindness.ladder`, from the first chapter to this one.
+        rungs: the result of :func:`gtcourse.course.blindness.ladder` for this chapter.
         line: the test error of the line to beat.
-        colours: a number for each node of each graph; equal ones get one colour.
+        colours: a number for each node of each graph; equal numbers get the same colour.
         labels: what is written on each node.
         positions: ``[n, 2]`` for each graph; a fixed layout by default.
         current: the models of this chapter, which stand out.
-        alt: what it shows, in words.
+        alt: a description of what it shows.
     """
     height = max(3.0, 1.0 + 0.27 * len(rungs))
     figure = plt.figure(figsize=(WIDEST, height), layout="constrained")
@@ -480,15 +499,15 @@ def diagram(
 ):
     """The data flow of a layer, from bottom to top. Its colours are named below it.
 
-    An arrow runs straight up where one box stands above the other, level where they stand side by
-    side, and with one corner elsewhere.
+    An arrow is vertical if one box is above the other, horizontal if they are side by side, and has
+    one corner otherwise.
 
     Args:
         boxes: by name, the centre (x, y) in inches, the label, and its meaning, a key of FILL.
         arrows: chains of boxes, such as ``"h > query > logits, mask > logits"``.
-        alt: the flow in words.
+        alt: a description of the flow.
         height: of the flow, in inches; width: of a box.
-        skips: arrows that leave and enter at a side, by the x at which they run upwards.
+        skips: arrows that leave and enter at a side, with the x at which they run upwards.
     """
     figure, ax = plt.subplots(figsize=(WIDEST, height + BELOW), layout="none")
     ax.set_position((0, 0, 1, 1))
@@ -600,14 +619,20 @@ def _arrow(ax: Axes, way: Sequence[Point]) -> None:
 
 
 class Table:
-    """Columns and rows that read in a notebook, in the book and as text.
+    """Columns and rows that are shown in a notebook, in the book and as text.
 
-    The first column names things, the others are aligned to the right. A cell is text, a number
+    The first column has names; the other columns are aligned to the right. A cell is text, a number
     (three decimals) or None ("—").
     """
 
     def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[object]]):
         self.lines = [[str(cell) for cell in columns], *([_text(c) for c in row] for row in rows)]
+        for line in self.lines:
+            if len(line) != len(columns):
+                raise ValueError(
+                    f"the row {line} has {len(line)} cells; expected {len(columns)}, one for each "
+                    "column."
+                )
 
     def _repr_html_(self) -> str:
         def row(line: Sequence[str], tag: str) -> str:
@@ -649,7 +674,7 @@ formula_table = FormulaTable
 
 
 def over_seeds(values: Sequence[float], digits: int = 3) -> str:
-    """Mean ± standard deviation over seeds, and how many seeds; one value as it is."""
+    """Mean ± standard deviation over seeds and the number of seeds; or the only value."""
     if len(values) == 1:
         return f"{values[0]:.{digits}f}"
     return f"{mean(values):.{digits}f} ± {stdev(values):.{digits}f} ({len(values)} seeds)"

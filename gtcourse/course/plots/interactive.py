@@ -1,7 +1,7 @@
-"""Interactive pictures: the calculator, a query among its keys, a model's heads, signs.
+"""Interactive pictures: the calculator, a query with its keys, a model's heads, and signs.
 
 Each is one self-contained piece of HTML, which works in the built book, in Colab's output frame and
-offline. Where scripts do not run, it shows a still picture or a table.
+offline. If scripts do not run, it shows a still picture or a table.
 
 Shapes: B graphs of N nodes.
 """
@@ -40,10 +40,10 @@ def _html(kind: str, data: dict, still: str, uses: Sequence[str] = ()):
     """The HTML of a widget.
 
     Args:
-        kind: The script ``kind``.js draws it.
-        data: What the script is called with.
+        kind: The name of the script that draws it, ``kind``.js.
+        data: The arguments of the script.
         still: The HTML that is shown without scripts.
-        uses: Scripts that have to come before.
+        uses: Scripts that have to be loaded first.
     """
     from IPython.display import HTML
 
@@ -66,9 +66,9 @@ def calculator(
 
     Args:
         formulas: The costs of each model, by its name.
-        graphs: B at the start.
-        nodes: N at the start.
-        gigabytes: The memory of the device at the start.
+        graphs: The initial number of graphs B.
+        nodes: The initial number of nodes N.
+        gigabytes: The initial memory of the device.
     """
     data = {
         "other": COLORS["orange"],
@@ -115,7 +115,7 @@ def with_unit(value: float, unit: str) -> str:
 def attention_widget(
     keys: ArrayLike, values: ArrayLike, query: ArrayLike, names: Sequence[str] | None = None
 ):
-    """One query ``[2]`` among N keys in the plane, to drag, each with a value and a name.
+    """A query ``[2]`` that can be dragged among N keys in the plane, which have values and names.
 
     A slider changes what logits are divided by.
     """
@@ -157,11 +157,11 @@ def heads_widget(
         model: The encoder-decoder.
         words: The vocabulary, in the order of the token numbers.
         pattern: A regular expression that finds one word in the typed text.
-        label: Of the field that the reader types into.
-        start: The text in the field at the start.
+        label: The label of the text field.
+        start: The initial text in the field.
         begin: The number of the token that begins a sequence.
         end: The number of the token that ends one; the words after it can be typed.
-        longest: The largest number of typed words.
+        longest: The largest number of words that can be typed.
     """
     config = model.config
     weights = {name: weight.cpu().numpy() for name, weight in model.state_dict().items()}

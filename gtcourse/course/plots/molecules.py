@@ -1,4 +1,4 @@
-"""Molecules drawn by RDKit, their atoms coloured by a value."""
+"""Molecules drawn by RDKit, with atoms coloured by a value."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from gtcourse.course.plots.figures import (
     disc_color,
     disc_letters,
 )
+from gtcourse.graphs.molecules import parse
 
 RING = f"stroke:{COLORS['blue']};stroke-width:3px"  #: around the atom that a picture is about
 
@@ -60,13 +61,29 @@ def molecules(
         limits: the values at the ends of the colours; the smallest and largest by default.
         value_label: what the values are, for the colour bar below the molecules.
         outlined: in each molecule, the atom whose disc gets a blue outline, or None.
-        alt: what the picture shows, for those who cannot see it.
+        alt: a description of the picture for readers who cannot see it.
+
+    Raises:
+        ValueError: RDKit cannot read a molecule, or the other arguments do not fit the molecules.
     """
     from IPython.display import HTML
-    from rdkit import Chem
     from rdkit.Chem.Draw import rdMolDraw2D
 
-    mols = [Chem.MolFromSmiles(text) for text in smiles]
+    if isinstance(smiles, str) or len(smiles) == 0:
+        raise ValueError(f"smiles is {smiles!r}; expected a list of one SMILES or more.")
+    mols = [parse(text) for text in smiles]
+    if legends and len(legends) != len(mols):
+        raise ValueError(f"legends has {len(legends)} lines; expected one for each molecule.")
+    atoms = [mol.GetNumAtoms() for mol in mols]
+    if values is not None and [len(row) for row in values] != atoms:
+        raise ValueError(
+            f"values has {[len(row) for row in values]} numbers; expected one for each atom, "
+            f"{atoms}."
+        )
+    if outlined and (values is None or len(outlined) != len(mols)):
+        raise ValueError(
+            f"outlined is {outlined!r}; expected an atom or None for each molecule, and values."
+        )
     rows = -(-len(mols) // columns)
     width, height = cell
     drawer = rdMolDraw2D.MolDraw2DSVG(width * min(columns, len(mols)), height * rows, width, height)
@@ -96,12 +113,12 @@ def molecules(
     if values is not None:
         svg = on_page(svg, colors, [share for row in shares for share in row])
     if outlined:
-        svg = outline(svg, [mol.GetNumAtoms() for mol in mols], outlined)
+        svg = outline(svg, atoms, outlined)
     return HTML(accessible_svg(svg, alt) + bar)
 
 
 def places(mol) -> list[list[float]]:
-    """Where RDKit draws each atom, ``[n, 2]``, in lengths of a bond; y points down, as in SVG."""
+    """Positions of the atoms in RDKit's drawing, ``[n, 2]``, in bond lengths; y points down."""
     from rdkit.Chem import Mol, rdDepictor
 
     mol = Mol(mol)

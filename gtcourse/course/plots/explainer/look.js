@@ -94,13 +94,13 @@ gtcourse.look = (function () {
     .own { display: flex; gap: .3rem; align-items: center; }
     .own input { background: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .45rem; min-width: 6rem; }
     .own input[aria-invalid="true"] { border-color: #d1495b; }
-    .heard { flex: 1 0 100%; margin: 0; border-left: 4px solid #d1495b; padding-left: .5rem; }
-    .heard:empty { display: none; }
+    .heard { flex: 1 0 100%; min-height: 1.3rem; margin: 0; font-size: 13px; line-height: 1.3rem; }
+    .heard span:not(:empty) { display: block; border-left: 4px solid #d1495b; padding-left: .5rem; background: var(--page); }
 
     .tour:empty { display: none; }
     .tour button { white-space: nowrap; }
     .tour p { margin: 0; }
-    .tour:has(p) { flex: 1 0 100%; display: grid; grid-template-columns: minmax(0, 1fr) minmax(11rem, auto); gap: .4rem 1.2rem; align-items: center; min-height: 6.2rem;
+    .tour:has(p) { flex: 1 0 100%; display: grid; grid-template-columns: minmax(0, 1fr) minmax(11rem, auto); gap: .4rem 1.2rem; align-items: center; min-height: 6.4rem;
       border: 1px solid var(--line); border-left: 5px solid ${COLORS.gate}; border-radius: .4rem; background: var(--page); padding: .45rem .7rem; }
     .tour .steps, .tour .answers { display: flex; flex-wrap: wrap; gap: .35rem; }
     .tour .answers { margin-top: .4rem; }
@@ -108,9 +108,10 @@ gtcourse.look = (function () {
     .tour .next { background: #2a69a8; border-color: #2a69a8; color: #fff; }
     .tour .end { border-color: transparent; text-decoration: underline; padding-inline: .2rem; }
 
-    .changed { display: block; margin: .2rem 0 0; min-height: 2.3rem; font-size: 13px; line-height: 1.15rem; }
+    .changed { display: block; margin: .2rem 0 0; min-height: 2.5rem; font-size: 13px; line-height: 1.15rem; }
     .tour .changed { margin-top: .15rem; min-height: 0; }
     .frame:has(.tour p) .left > .changed { visibility: hidden; }
+    .left > .changed:empty::after { content: "Change the model above, and you will read here how its prediction and its weights have changed."; opacity: .85; }
     .changed:not(:empty)::before { content: ""; display: inline-block; width: .7rem; height: .7rem; margin-right: .35rem; border: 3px solid var(--gold); border-radius: 3px; vertical-align: -.08rem; }
 
     /* What differs from the trained model has a golden frame, or a golden triangle beside it; what the
@@ -147,9 +148,10 @@ gtcourse.look = (function () {
     .key .exact i { width: 3px; height: .8rem; border-radius: 0; background: ${COLORS.value}; vertical-align: -.1rem; }
     .made { display: flex; justify-content: space-between; align-items: center; gap: .5rem; margin-top: .3rem; }
     .made > button { flex: none; font-size: 13px; }
-    .chips { display: flex; gap: .3rem; min-height: 1.75rem; align-items: center; overflow-x: auto; scrollbar-width: none; white-space: nowrap; min-width: 0; padding: 2px; }
-    .chips button { flex: none; border-radius: 1rem; border: 2px solid var(--gold); background: var(--soft); padding: .05rem .6rem; font-size: 13px; }
-    fieldset { border: 1px solid var(--line); border-radius: .5rem; margin: .2rem 0 .3rem; padding: 0 .6rem .45rem; min-width: 0; min-height: 7.45rem; }
+    .chips { display: flex; flex-wrap: wrap; gap: .2rem .3rem; min-height: 1.75rem; align-items: center; min-width: 0; padding: 2px; }
+    .chips button { border-radius: 1rem; border: 2px solid var(--gold); background: var(--soft); padding: .05rem .45rem; font-size: 13px; }
+    .edit { min-height: 7.95rem; padding: .2rem 0 .3rem; min-width: 0; }
+    fieldset { border: 1px solid var(--line); border-radius: .5rem; margin: 0; padding: 0 .6rem .45rem; min-width: 0; }
     legend { font-size: 13px; padding: 0 .3rem; }
     .row { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; margin-top: .3rem; font-size: 13.5px; }
     .row:first-of-type { margin-top: .1rem; }
@@ -157,6 +159,7 @@ gtcourse.look = (function () {
     .row .flip { padding: .1rem .3rem; margin-left: -.15rem; min-width: 24px; }
     .row label { min-height: 24px; display: inline-flex; gap: .4rem; align-items: center; }
     output { min-width: 2.2rem; font-variant-numeric: tabular-nums; text-align: right; }
+    .slide { flex: 1 1 8.5rem; min-width: 0; display: flex; gap: .4rem; align-items: center; }
     input[type="range"] { flex: 1 1 6rem; min-width: 5rem; min-height: 24px; accent-color: color-mix(in srgb, ${COLORS.bias} 65%, var(--ink)); }
     :is(.molecule, .drawing, .bars) svg { width: 100%; height: auto; display: block; }
     .molecule, .drawing { color: color-mix(in srgb, currentColor 75%, transparent); }
@@ -196,6 +199,7 @@ gtcourse.look = (function () {
     .matrix { cursor: crosshair; touch-action: manipulation; }
     .matrix svg { display: block; max-width: 100%; }
     .matrix text { fill: currentColor; font-size: 12px; }
+    .matrix .gone { text-decoration: line-through; }
     .mark { fill: none; stroke: var(--ink); }
     .path { list-style: none; margin: 0; padding: 0; font-size: 13.5px; }
     .path li { display: grid; grid-template-columns: 8rem minmax(0, 1fr) auto; gap: .4rem; align-items: center; border-left: 4px solid var(--of, transparent); padding: .03rem .4rem; margin: .09rem 0;
@@ -215,7 +219,8 @@ gtcourse.look = (function () {
     .comparing .left { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); grid-template-rows: auto auto auto auto auto; gap: 0 1.2rem; align-content: start; }
     .comparing .left > :is(.molecule, .changed) { display: none; }
     .comparing .made { grid-area: 1 / 2; }
-    .comparing fieldset { grid-area: 2 / 2 / 6 / 2; min-height: 0; align-self: start; }
+    .comparing .edit { grid-area: 2 / 2 / 5 / 2; min-height: 0; align-self: start; }
+    .comparing .beyond { grid-area: 5 / 1 / 6 / 3; margin-bottom: .3rem; }
     .two { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1.2rem; }
     .panel { display: grid; grid-template-rows: subgrid; grid-row: span 5; min-width: 0; border-top: 4px solid ${COLORS.node}; }
     .panel + .panel { border-color: var(--ink); }
@@ -223,8 +228,9 @@ gtcourse.look = (function () {
     .choose { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; font-size: 13.5px; margin-bottom: .3rem; }
     .halves { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: .6rem; align-items: start; }
     .panel .path li { grid-template-columns: 7.2rem minmax(0, 1fr) auto; }
-    .panel .path .whole { display: block; padding: .3rem .4rem; }
-    .panel .path .none { opacity: .7; background: none; }
+    .path .whole { display: block; padding: .3rem .4rem; }
+    .path .none { opacity: .85; background: none; }
+    .path .none small { opacity: 1; }
     .panel .vector { width: 3.2rem; display: inline-block; vertical-align: middle; }
     .panel .path .long { display: none; }
     .panel .amount { display: none; }
@@ -236,7 +242,13 @@ gtcourse.look = (function () {
     .bars .even { stroke: var(--ink); stroke-dasharray: 3 3; opacity: .7; }
     .beyond { margin: .3rem 0 0; border-left: 4px solid var(--gold); padding-left: .5rem; font-size: 13px; line-height: 1.2rem; }
     .beyond:empty { display: none; }
-    .waiting { min-height: 20rem; display: grid; place-items: center; }
+    /* Where the window is wide, the sentence on a SMILES string stands beside the first heading, and takes no room. */
+    @container (min-width: 821px) {
+      .frame:not(.comparing) .heard { height: 0; min-height: 0; padding-left: calc(22.5rem + 1.6rem + 13.5rem); position: relative; z-index: 5; }
+      .frame:not(.comparing) .body { margin-top: -.2rem; } /* less the gap of an empty row */
+    }
+    .loading :is(.axis, .under, .made, fieldset, .legend, .changed) { visibility: hidden; }
+    [inert] :is(button, summary, input, select) { opacity: .6; }
     @container (max-width: 820px) {
       .bar { display: contents; }
       .body { display: flex; flex-direction: column; gap: 0; }
@@ -245,13 +257,16 @@ gtcourse.look = (function () {
       .comparing .right { order: 1; }
       .molecule, .legend { order: 1; }
       .molecule { margin-top: .4rem; }
-      .made, fieldset, .left > .changed { order: 2; }
+      .made, .edit, .left > .changed { order: 2; }
       .frame:has(.tour p) .left > .changed { display: none; }
       .right { order: 3; }
       .prediction { position: sticky; top: var(--pst-header-height, 0px); z-index: 3; background: var(--page); box-shadow: 0 -.5rem 0 var(--page); }
       .tour:has(p) { position: sticky; bottom: 0; order: 1; z-index: 6; box-shadow: 0 -.4rem 1rem #0003; }
       .levels > h2:first-child { margin-top: .8rem; }
       .ribbon { white-space: normal; min-width: 0; }
+    }
+    @container (max-width: 1150px) {
+      .tour:has(p) { min-height: 7.8rem; }
     }
     @container (max-width: 1000px) {
       .halves { grid-template-columns: minmax(0, 1fr); }
@@ -260,6 +275,7 @@ gtcourse.look = (function () {
     @container (max-width: 620px) {
       .two { grid-template-columns: minmax(0, 1fr); }
       .panel + .panel { margin-top: .8rem; }
+      .panel h2 { min-height: 2.5rem; }
     }
     @container (max-width: 560px) {
       .weight { grid-template-columns: minmax(0, 1fr); }
@@ -267,7 +283,9 @@ gtcourse.look = (function () {
     }
     @container (max-width: 520px) {
       .flow { grid-template-columns: 4.4rem repeat(var(--layers), 5.7rem) 4.2rem 3.6rem; overflow-x: auto; }
-      fieldset { min-height: 9.2rem; }
+      .edit { min-height: 0; padding-bottom: .2rem; }
+      .ribbon { grid-column: 1 / -1; }
+      .ribbon span { position: sticky; left: .5rem; display: inline-block; max-width: calc(100cqw - 3rem); }  /* in view however far the row is scrolled */
       .models button, .row button, .row label, .bar select, .own > *, .picker > summary, .chips button, .tour button, .more { min-height: 2.25rem; }
       /* Two rows of controls; what is needed less often unfolds below them. */
       .models { flex: 1 0 100%; order: -2; justify-content: space-between; }
@@ -280,6 +298,13 @@ gtcourse.look = (function () {
       .long { display: none; }
       .phone { display: inline; }
       .legend { font-size: 13px; }
+      .chips { min-height: 2.4rem; padding-block: 1px; }
+      .changed { min-height: 3.7rem; }
+      .comparing .prediction { font-size: 12px; white-space: nowrap; }
+      .comparing .prediction b { font-size: 16px; }
+      .comparing .key { gap: .5rem; font-size: 12px; }
+      .heard { min-height: 2.6rem; order: -1; }
+      .frame:not(.all) .heard:has(span:empty) { display: none; }
       .extra { order: -1; flex: 1 0 auto; }
       .own input { flex: 1 1 6rem; }
       .frame:not(.all) .extra { display: none; }

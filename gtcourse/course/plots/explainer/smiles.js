@@ -19,6 +19,9 @@ gtcourse.smiles = (function () {
   const RANK = 8;  // singular vectors
   const LONGEST_PATH = 20;
   const LARGEST_RING = 18;
+  // In lengths of a bond: a drawing that is folded, without a ring and with one, and the room between its rows.
+  const [LONG_CHAIN, LONG, APART] = [12, 18, 1.9];
+  const BOX = [340, 230];  // pixels, about those of a molecule
 
   const fault = (sentence) => { throw new Error(sentence); };
 
@@ -232,7 +235,8 @@ gtcourse.smiles = (function () {
     const inside = near.map((mine) => mine.some(({ bond }) => bond.order === 1.5));
     const byRank = (one, two) => ranks[one] - ranks[two];
     const doubles = new Set();
-    let [all, steps] = [[], 0];
+    let all = [];
+    let steps = 0;
 
     function go(queue, done, left) {
       if ((steps += 1) > 20000) return false;
@@ -415,7 +419,7 @@ gtcourse.smiles = (function () {
     atoms.forEach((atom, at) => {
       const used = sum(near[at], ({ bond }) => bond.order);
       const room = valences(atom).find((valence) => valence >= used + (atom.hydrogens ?? 0));
-      if (room === undefined) fault(`Atom ${at}, ${atom.symbol}, has bonds for ${used + (atom.hydrogens ?? 0)}, more than it can have.`);
+      if (room === undefined) fault(`Atom ${at}, ${atom.symbol}, has a valence of ${used + (atom.hydrogens ?? 0)}, more than it can have.`);
       atom.hydrogens ??= room - used;
     });
   }
@@ -434,7 +438,7 @@ gtcourse.smiles = (function () {
       if (bond.order === 1.5 && !inRing.has(bond)) bond.order = 1;
     }
     const alone = atoms.findIndex((atom, at) => atom.aromatic && !near[at].some(({ bond }) => bond.order === 1.5));
-    if (alone >= 0) fault(`Atom ${alone} is written as aromatic (a small letter) but is in no aromatic ring.`);
+    if (alone >= 0) fault(`Atom ${alone} is written as aromatic (lower case) but is not in an aromatic ring.`);
     separateCharges(molecule, near);
     const rings = smallestRings(near, bonds);
     const systems = ringSystems(rings, near);
@@ -542,12 +546,22 @@ gtcourse.smiles = (function () {
         if (i !== j) target[i * n + j] = Math.sin(Math.PI * Math.abs(at - to) / m) / Math.sin(Math.PI / m);
       }));
     }
-    const start = Array.from({ length: n }, (_, i) => [Math.cos(2.399 * i) * Math.sqrt(i + 1), Math.sin(2.399 * i) * Math.sqrt(i + 1)]);
-    return spread(start, target, n).map((place) => place.map((x) => Math.round(100 * x) / 100));
+    return folded(spread(starts(n, distance), target, n), rings.length ? LONG : LONG_CHAIN).map((place) => place.map((x) => Math.round(100 * x) / 100));
+  }
+
+  /** Where the search for places begins: six spirals, and the longest path stretched out. */
+  function starts(n, distance) {
+    const spiral = Array.from({ length: n }, (_, i) => [Math.cos(2.399 * i) * Math.sqrt(i + 1), Math.sin(2.399 * i) * Math.sqrt(i + 1)]);
+    const turned = Array.from({ length: 6 }, (_, turn) => spiral.map(([x, y], i) =>
+      [x * Math.cos(turn * i) - y * Math.sin(turn * i), x * Math.sin(turn * i) + y * Math.cos(turn * i)]));
+    const longest = Math.max(...distance);
+    const end = Math.floor(distance.indexOf(longest) / n);
+    const stretched = spiral.map((_, i) => [0.866 * distance[end * n + i], (distance[end * n + i] % 2) / 2 + i / n / 10]);
+    return [...turned, stretched];
   }
 
   /** Moves points until their distances are near the wanted ones (stress majorisation), from several starts. */
-  function spread(start, target, n) {
+  function spread(begin, target, n) {
     const stress = (at) => {
       let total = 0;
       for (let i = 0; i < n; i++) {
@@ -556,8 +570,8 @@ gtcourse.smiles = (function () {
       return total;
     };
     let best = null;
-    for (let turn = 0; turn < 6; turn++) {
-      let at = start.map(([x, y], i) => [x * Math.cos(turn * i) - y * Math.sin(turn * i), x * Math.sin(turn * i) + y * Math.cos(turn * i)]);
+    for (const start of begin) {
+      let at = start;
       for (let step = 0; step < 150; step++) {
         at = at.map(([x, y], i) => {
           let [sumX, sumY, weights] = [0, 0, 0];
@@ -586,6 +600,32 @@ gtcourse.smiles = (function () {
     const moved = at.map(([x, y]) => [x - mean[0], y - mean[1]]);
     const angle = Math.atan2(2 * sum(moved, ([x, y]) => x * y), sum(moved, ([x, y]) => x * x - y * y)) / 2;
     return moved.map(([x, y]) => [x * Math.cos(angle) + y * Math.sin(angle), y * Math.cos(angle) - x * Math.sin(angle)]);
+  }
+
+  /** A drawing longer than `most` is laid in rows that are joined by half circles, so that its bonds are longer
+      on the page; of all numbers of rows the one with the longest bonds. */
+  function folded(at, most) {
+    const [long, tall] = [0, 1].map((axis) => Math.max(...at.map((place) => place[axis])) - Math.min(...at.map((place) => place[axis])));
+    const [left, top] = [0, 1].map((axis) => Math.min(...at.map((place) => place[axis])));
+    if (long < most) return at;
+    const radius = (tall + APART) / 2;  // of a half circle, in the middle of the drawing's height
+    const row = (rows) => (long - (rows - 1) * Math.PI * radius) / rows;
+    const size = (rows) => {
+      const ends = Math.min(rows - 1, 2) * (radius + tall / 2);
+      return Math.min(BOX[0] / (row(rows) + ends + 1), BOX[1] / (tall + 2 * radius * (rows - 1) + 1));
+    };
+    const rows = [1, 2, 3, 4, 5].filter((count) => row(count) > 0).reduce((best, count) => (size(count) > size(best) ? count : best));
+    const period = row(rows) + Math.PI * radius;
+    return at.map(([x, y]) => {
+      const which = Math.min(rows - 1, Math.floor((x - left) / period));
+      const along = x - left - which * period;
+      const across = y - top - tall / 2;
+      const sign = which % 2 ? -1 : 1;  // every other row runs back
+      const beyond = Math.max(0, along - row(rows)) / radius;  // the angle in the half circle
+      const out = radius - sign * across;
+      const [u, v] = beyond > 0 ? [row(rows) + out * Math.sin(beyond), radius - out * Math.cos(beyond)] : [along, sign * across];
+      return [sign > 0 ? u : row(rows) - u, v + 2 * radius * which];
+    });
   }
 
   /** The molecule of a SMILES string, as the models and the page read it. */

@@ -17,6 +17,7 @@
   const LEAST = 0.05;  // of the colour scale: a smaller difference is not marked
   const FINGER = 22;  // pixels from the middle of an atom within which it is meant
   const NAMED = 2;  // at most so many atoms are named in the sentence on what has changed
+  const MOST_SHIFT = 4;  // of a bias, up and down
 
   async function fetched(model) {
     if (!model.src) return model;
@@ -33,27 +34,40 @@
     return means.get(layer);
   }
 
+  /** Which labels are written, of those with the places `at` in a row: the chosen one, and then all that are
+      `gap` or more away from those before. */
+  function spaced(at, gap, chosen, wanted = [...at.keys()]) {
+    const written = new Set(chosen in at ? [chosen] : []);
+    for (const which of wanted) {
+      if ([...written].every((other) => Math.abs(at[other] - at[which]) >= gap)) written.add(which);
+    }
+    return written;
+  }
+
   const toggle = (set, value) => set.delete(value) || set.add(value);
 
   gtcourse.explain = function (host, data) {
     const root = host.attachShadow({ mode: "open" });
     const state = { model: null, molecule: data.molecules[0], scope: "weight", layer: 0, channel: 0, i: 1, j: 3,
       distance: 1, effects: false, beside: null, second: { layer: 0, channel: 0 }, changes: gtcourse.models.unchanged(), removed: new Map() };
-    let [result, before, hover] = [null, null, null];
-    let [other, otherBefore] = [null, null];  // the same of the model beside, where there is one
+    let result = null;
+    let before = null;
+    let hover = null;
+    let other = null;  // the results of the model beside, where there is one
+    let otherBefore = null;
     const worth = new WeakMap();  // what each atom adds to a result's prediction, once it is known
     root.innerHTML = `<style>${CSS}</style>
-      <div class="page"><div class="frame"><div class="tour"></div><div class="bar"><div class="models" role="group" aria-label="model"></div>
+      <div class="page"><div class="frame loading"><div class="tour" inert></div><div class="bar" inert><div class="models" role="group" aria-label="model"></div>
         <details class="picker"><summary></summary><div class="strip" role="group" aria-label="molecule"></div></details>
         <button class="more" data-act="more" aria-expanded="false">More</button><form class="own extra"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" autocomplete="off" autocapitalize="off" spellcheck="false">
           <button aria-label="Read this SMILES">↵</button></form>
-        <select class="extra" data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" role="status"></p>
-      <div class="body"><div class="left"><p class="prediction" role="status"></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div><p class="beyond" role="status"></p>
-        <div class="made"><div class="chips" role="group" aria-label="changes" tabindex="-1"></div><button data-act="reset">Undo all</button></div><fieldset></fieldset>
+        <select class="extra" data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" role="status"><span></span></p>
+      <div class="body"><div class="left"><p class="prediction" role="status"><span class="waiting">loading the model …</span></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div><p class="beyond" role="status"></p>
+        <div class="made"><div class="chips" role="group" aria-label="changes" tabindex="-1"></div><button data-act="reset">Undo all</button></div><div class="edit"><fieldset></fieldset></div>
         <div class="molecule"></div><p class="legend"><span class="says"></span> <select data-scope aria-label="what the molecule shows"></select><span class="scale"></span></p><p class="changed" role="status"></p></div>
-        <div class="right"><div class="waiting">loading the model …</div><div class="two" hidden></div><div class="levels" hidden>
-          <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow"></div>
-          <h2 class="of-layer"></h2><div class="maps" tabindex="0" role="group"></div>
+        <div class="right"><div class="two" hidden></div><div class="levels" hidden>
+          <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow" role="group" aria-label="layers: arrow keys choose one"></div>
+          <h2 class="of-layer"></h2><div class="maps" role="group"></div>
           <div class="weight"><div><h2>3 · One weight</h2><div class="matrix" tabindex="0" role="group"
             aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div></div></div></div></div></div></div>`;
     const find = (selector) => root.querySelector(selector);
@@ -63,6 +77,7 @@
     const tokens = () => n() + result.first;
     const nameOf = (token, first = result.first) => (token < first ? "[VNode]" :
       `${state.molecule.symbols[token - first]}${token - first}`);
+    const short = (token, first) => nameOf(token, first).replace("[VNode]", "VN");
     const layer = () => result.layers[state.layer];
     const slab = (values, channel, T) => values.subarray(channel * T * T, (channel + 1) * T * T);
     const mapOf = (values, T = tokens()) => slab(values, state.channel, T);
@@ -85,8 +100,13 @@
         ${molecule.name.length > 16 ? `molecule ${at + 1}` : molecule.name}</button>`).join("");
     find("[data-scope]").innerHTML = SCOPES.map((scope) => `<option value="${scope}"></option>`).join("");
     find("[data-beside]").innerHTML += data.models.map((model, at) => `<option value="${at}">${ABOUT[model.kind].title}</option>`).join("");
-    showMolecule();
-    all("[data-molecule]").forEach(press);
+
+    /** What needs no model, while the first one is fetched. */
+    function drawWaiting() {
+      all("[data-model], [data-molecule]").forEach(press);
+      showMolecule();
+      gtcourse.molecule.paint(find(".molecule"), state.molecule.x.map(() => ofWeight(0, 1)));
+    }
 
     function press(button) {
       const pressed = button.dataset.model ? data.models[button.dataset.model] === state.model :
@@ -103,27 +123,40 @@
     /** Another molecule, without the cuts: their atoms are those of the last one. */
     function takeMolecule(molecule) {
       state.changes = { ...state.changes, cut: new Set() };
-      Object.assign(state, { molecule, effects: false });
+      Object.assign(state, { molecule, effects: false, i: null, j: null });
     }
 
     async function choose(model) {
       const wanted = await fetched(model);
       if (state.model !== wanted) {
-        const first = result?.first ?? 0;
-        Object.assign(state, { model: wanted, layer: Math.min(state.layer, wanted.layers - 1), channel: FIRST[wanted.kind] ?? 0 });
-        calculate();
-        state.i += result.first - first;  // the same atoms, whether [VNode] stands before them or not
-        state.j += result.first - first;
+        Object.assign(state, { model: wanted, layer: Math.min(state.layer, wanted.layers - 1), channel: FIRST[wanted.kind] ?? 0, i: null, j: null });
       }
       start();
     }
 
-    /** After another model or molecule: everything is drawn again. */
+    /** The two atoms with the largest weight in the chosen head or channel. */
+    function strongest() {
+      const [map, T, { first }] = [mapOf(layer().attention), tokens(), result];
+      const pair = { i: first, j: first };
+      let most = -1;
+      for (let i = first; i < T; i++) {
+        for (let j = first; j < T; j++) {
+          if (i === j || map[i * T + j] <= most) continue;
+          most = map[i * T + j];
+          Object.assign(pair, { i, j });
+        }
+      }
+      return pair;
+    }
+
+    /** After another model or molecule: everything is drawn again. Without a chosen pair, it is the strongest. */
     function start() {
       calculate();
+      state.channel = Math.min(state.channel, channels() - 1);
       const inside = (token) => Math.max(0, Math.min(token, tokens() - 1));
-      Object.assign(state, { i: inside(state.i), j: inside(state.j), channel: Math.min(state.channel, channels() - 1) });
-      find(".waiting").hidden = true;
+      Object.assign(state, state.i === null || state.j === null ? strongest() : { i: inside(state.i), j: inside(state.j) });
+      find(".frame").classList.remove("loading");
+      all("[inert]").forEach((part) => { part.inert = false; });
       find(".levels").hidden = Boolean(state.beside);  // what is hidden has no width to be drawn in
       find(".two").hidden = !state.beside;
       find(".frame").classList.toggle("comparing", Boolean(state.beside));
@@ -137,13 +170,45 @@
       buildMatrix();
       buildTwo();
       draw();
+      host.dataset.drawn = "";  // from here on it takes its own room
+    }
+
+    /** What a model computes. Nothing reads the row of a removed atom, so it is empty, as its column is. */
+    function compute(model, changes) {
+      const found = gtcourse.models.run(model, state.molecule, changes);
+      const T = n() + found.first;
+      for (const { attention } of found.layers) {
+        for (const atom of changes.removed ?? []) {
+          for (let at = (atom + found.first) * T; at < attention.length; at += T * T) attention.fill(0, at, at + T);
+        }
+      }
+      return found;
     }
 
     function calculate() {
-      before = gtcourse.models.run(state.model, state.molecule, {});
-      result = gtcourse.models.run(state.model, state.molecule, changes());
+      before = compute(state.model, {});
+      dropUnknown();
+      result = compute(state.model, changes());
       hover = null;
       calculateBeside();
+    }
+
+    /** An address may name weights and gates that this model, with this molecule, does not have. */
+    function dropUnknown() {
+      const { kind, layers, heads } = state.model;
+      const T = n() + before.first;
+      const sizes = [layers, before.layers[0].attention.length / T ** 2, T, T];
+      const inside = (numbers, limits) => numbers.every((x, at) => x < limits[at]);
+      const { cut, closed } = state.changes;
+      for (const each of cut) {
+        const [of, ...place] = each.split(",");
+        if (of === kind && !inside(place.map(Number), sizes)) cut.delete(each);
+      }
+      if (kind === "egt") {
+        for (const gate of closed) {
+          if (!inside(gate.split(",").map(Number), [layers, heads])) closed.delete(gate);
+        }
+      }
     }
 
     /** The model beside is as it was trained; what it shares with the other is the molecule. */
@@ -152,14 +217,14 @@
         [other, otherBefore] = [null, null];
         return;
       }
-      otherBefore = gtcourse.models.run(state.beside, state.molecule, {});
-      other = removed().size ? gtcourse.models.run(state.beside, state.molecule, { removed: removed() }) : otherBefore;
+      otherBefore = compute(state.beside, {});
+      other = removed().size ? compute(state.beside, { removed: removed() }) : otherBefore;
       const channels = other.layers[0].attention.length / (n() + other.first) ** 2;
       state.second = { layer: Math.min(state.second.layer, other.layers.length - 1), channel: Math.min(state.second.channel, channels - 1) };
     }
 
     function recalculate() {
-      result = gtcourse.models.run(state.model, state.molecule, changes());
+      result = compute(state.model, changes());
       calculateBeside();
       draw();
     }
@@ -192,7 +257,7 @@
       const heading = state.beside ? `<span class="long">penalised logP · </span>${about().title}` : "penalised logP";
       find(".prediction").innerHTML = `${heading} ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
         ${state.beside ? `· ${ABOUT[state.beside.kind].title} <b>${number(other.prediction, 2)}</b>` : ""}
-        ${value === null ? "<small>· exact: only in RDKit</small>" : `· exact ${number(value, 2)}`}`;
+        ${value === null ? "<small>· exact value: only in RDKit</small>" : `· exact ${number(value, 2)}`}`;
       const values = data.molecules.map((molecule) => molecule.value);
       const shown = [now, before.prediction, other?.prediction ?? now];  // of the reader's molecules and changes, some lie beyond the others
       const low = Math.min(...values.map((x) => x - 1.5), ...shown.map((x) => x - 0.5));
@@ -212,7 +277,7 @@
         ${state.beside ? `<rect x="-5.5" y="-5.5" width="11" height="11" transform="translate(${place(other.prediction)},12) rotate(45)" fill="var(--page)" stroke="currentColor" stroke-width="2"/>` : ""}`;
       find(".key").innerHTML = `<span><i></i>${state.beside ? about().title : "predicted"}</span>${
         state.beside ? `<span class="second"><i></i>${ABOUT[state.beside.kind].title}</span>` : ""}${moved ? '<span class="old"><i></i>before</span>' : ""}${
-        value === null ? "" : '<span class="exact"><i></i>exact (RDKit)</span>'}`;
+        value === null ? "" : '<span class="exact"><i></i>exact<span class="long"> (RDKit)</span></span>'}`;
     }
 
     /** In what the molecule is unlike all that the model was trained on; "" if in nothing. */
@@ -241,17 +306,18 @@
 
     function drawChips() {
       const list = [...[...removed()].map((atom) => [`removed:${atom}`, `without ${nameOf(atom + result.first)}`]), ...cuts(), ...mine[state.model.kind]()];
-      find(".chips").innerHTML = list.length ? list.map(([undo, text]) =>
-        `<button data-undo="${undo}" aria-label="undo: ${text}">${text} ×</button>`).join("") :
+      find(".chips").innerHTML = list.length ? list.map(([undo, text, words = text]) =>
+        `<button data-undo="${undo}" aria-label="undo: ${words}" title="${words}">${text} ×</button>`).join("") :
         "<span class='quiet'>The model as it was trained.</span>";
       find('[data-act="reset"]').disabled = !list.length;
-      fade(find(".chips"));
     }
 
-    /** The weights of this model that are cut, each with the words of its chip. */
+    /** The weights of this model that are cut, each with the words of its chip, short and complete. */
     const cuts = () => [...state.changes.cut].filter((cut) => cut.startsWith(`${state.model.kind},`)).map((cut) => {
       const [at, channel, from, to] = cut.split(",").slice(1).map(Number);
-      return [`cut:${cut}`, `no weight ${nameOf(from)} → ${nameOf(to)}, layer ${at + 1}, ${about().weights} ${channel + 1}`];
+      const pair = `${nameOf(from)} → ${nameOf(to)}`;
+      const unit = about().weights === "head" ? "H" : "channel ";
+      return [`cut:${cut}`, `no ${pair}, L${at + 1} ${unit}${channel + 1}`, `no weight ${pair}, layer ${at + 1}, ${about().weights} ${channel + 1}`];
     });
     const chosenCut = () => [state.model.kind, state.layer, state.channel, state.i, state.j].join(",");
 
@@ -346,8 +412,8 @@
 
     function drawLegend(tokens) {
       const T = state.beside ? n() : tokens;  // two models have one scale, with [VNode] or without
-      const removedToo = isRemoved(i()) ? " It has been removed, so no other atom attends to it." : "";
-      find(".says").innerHTML = state.effects ? "What each atom adds to the prediction:" : `Orange: where <b>${nameOf(i())}</b> looks.${removedToo}`;
+      const row = isRemoved(i()) ? `<b>${nameOf(i())}</b> has been removed.` : `Orange: where <b>${nameOf(i())}</b> looks.`;
+      find(".says").innerHTML = state.effects ? "What each atom adds to the prediction:" : row;
       find(".scale").innerHTML = state.effects ?
         `${ramp("number")}<span>−${EFFECT}</span><span></span><span></span><span class="most">+${EFFECT}</span>` :
         `${ramp("weight")}<span>0</span><span class="uniform">uniform ${number(1 / T, 2)}</span><span class="most">≥ ${number(fullWeight(T), 2)}</span>`;
@@ -391,12 +457,12 @@
         <div class="card"><b>read-out</b>${end}</div><div class="card result"></div>
         <div></div>${result.layers.map((_, at) => `<div class="into"><span>${state.model.kind === "egt" && at + 1 === result.layers.length ?
           "▲ bias, gate" : into}</span></div>`).join("")}<div></div><div></div>
-        <div class="ribbon"><b>${title}</b>: ${words}.</div>`;
+        <div class="ribbon"><span><b>${title}</b>: ${words}.</span></div>`;
     }
 
     /** While a row of squares goes on at the right, its edge fades. */
     const fade = (row) => row.toggleAttribute("data-more", row.scrollLeft + row.clientWidth < row.scrollWidth - 8);
-    for (const row of [find(".flow"), find(".maps"), find(".chips")]) {
+    for (const row of [find(".flow"), find(".maps")]) {
       row.addEventListener("scroll", () => fade(row), { passive: true });
       new ResizeObserver(() => fade(row)).observe(row);
     }
@@ -404,18 +470,26 @@
     function drawFlow() {
       const T = tokens();
       all(".flow canvas").forEach((canvas, at) => pixels(canvas, meanMap(result.layers[at], T), T, (value) => ofWeight(value, T)));
-      all(".flow [data-layer]").forEach((button, at) => button.setAttribute("aria-pressed", at === state.layer));
+      pressOne(all(".flow [data-layer]"), state.layer);
       markDiffering(all(".flow [data-layer]"), otherLayers());
       find(".result").classList.toggle("differs", Math.abs(result.prediction - before.prediction) > 5e-4);
       find(".result").textContent = number(result.prediction, 2);
       fade(find(".flow"));
     }
 
+    const rowsOfMaps = () => (channels() > 16 ? 2 : 1);
+
+    /** Of buttons of which one is chosen, the Tab key reaches that one. */
+    const pressOne = (buttons, chosen) => buttons.forEach((button, at) => {
+      button.setAttribute("aria-pressed", at === chosen);
+      button.tabIndex = at === chosen ? 0 : -1;
+    });
+
     function buildMaps() {
       const [C, { weights }] = [channels(), about()];
       const maps = find(".maps");
-      maps.setAttribute("aria-label", `${weights}s of the layer`);
-      maps.style.setProperty("--rows", C > 16 ? 2 : 1);
+      maps.setAttribute("aria-label", `${weights}s of the layer: arrow keys choose one`);
+      maps.style.setProperty("--rows", rowsOfMaps());
       maps.style.setProperty("--square", C > 16 ? "2.2rem" : "4.4rem");
       maps.innerHTML = Array.from({ length: C }, (_, c) =>
         `<button data-channel="${c}" aria-label="${weights} ${c + 1}"><canvas></canvas>${c + 1}</button>`).join("");
@@ -427,7 +501,7 @@
       find(".of-layer").innerHTML = `2 · Layer ${state.layer + 1} <small class="quiet">its ${channels()} ${weights}s${
         weights === "channel" ? `, ${channels() / state.model.heads} to a head` : ""}; choose one<span class="long">. Rows attend to columns</span></small>`;
       all(".maps canvas").forEach((canvas, c) => pixels(canvas, layer().attention.subarray(c * T * T, (c + 1) * T * T), T, (value) => ofWeight(value, T)));
-      all("[data-channel]").forEach((button, c) => button.setAttribute("aria-pressed", c === state.channel));
+      pressOne(all("[data-channel]"), state.channel);
       const was = before.layers[state.layer].attention;
       markDiffering(all("[data-channel]"), Array.from({ length: channels() }, (_, c) =>
         apart(layer().attention.subarray(c * T * T, (c + 1) * T * T), was.subarray(c * T * T, (c + 1) * T * T)) > LEAST));
@@ -437,7 +511,8 @@
     // The matrix is drawn in pixels, so that its labels are as large in a narrow column as in a wide one.
     const [MARGIN, LABEL, LOW_WINDOW, HEADING] = [45, 12, 860, 88];
     const HALF = 7;  // of a label's height: the last one may reach beyond its row
-    let [cell, side] = [10, 100];  // of a pair, and of the matrix with its labels
+    let cell = 10;  // of a pair
+    let side = 100;  // of the matrix with its labels
 
     function buildMatrix() {
       const T = tokens();
@@ -445,15 +520,12 @@
       cell = Math.max(4, Math.min(26, Math.floor((room - MARGIN - 1) / T)));
       side = MARGIN + Math.max(T * cell, HEADING) + HALF;  // a small matrix leaves room for its headings
       const center = MARGIN + Math.max(T * cell, HEADING) / 2;
-      const names = Array.from({ length: T }, (_, token) => nameOf(token).replace("[VNode]", "VN"));
-      const step = Math.ceil(LABEL / cell);
-      const label = (token) => (token % step ? "" : names[token]);
       find(".matrix").innerHTML = `<svg viewBox="0 0 ${side} ${side}" width="${side}" height="${side}">
         <text x="${center}" y="11" text-anchor="middle">attended to →</text>
         <text transform="rotate(-90)" x="${-center}" y="11" text-anchor="middle">← attends</text>
-        ${names.map((_, token) => `<text class="at-row" x="${MARGIN - 3}" y="${MARGIN + (token + 0.5) * cell}" text-anchor="end"
-          dominant-baseline="central">${label(token)}</text><text class="at-column" dominant-baseline="central"
-          transform="translate(${MARGIN + (token + 0.5) * cell},${MARGIN - 3}) rotate(-90)">${label(token)}</text>`).join("")}
+        ${Array.from({ length: T }, (_, token) => `<text class="at-row" x="${MARGIN - 3}" y="${MARGIN + (token + 0.5) * cell}" text-anchor="end"
+          dominant-baseline="central"></text><text class="at-column" dominant-baseline="central"
+          transform="translate(${MARGIN + (token + 0.5) * cell},${MARGIN - 3}) rotate(-90)"></text>`).join("")}
         <g class="cells">${Array.from({ length: T * T }, (_, at) => `<rect x="${MARGIN + at % T * cell}" y="${MARGIN + Math.floor(at / T) * cell}"
           width="${cell - 1}" height="${cell - 1}"/>`).join("")}</g><rect class="mark" width="${cell + 1}" height="${cell + 1}" stroke-width="2"/></svg>`;
     }
@@ -468,8 +540,16 @@
       const mark = find(".mark");
       mark.setAttribute("x", MARGIN + j() * cell - 1);
       mark.setAttribute("y", MARGIN + i() * cell - 1);
-      [[".at-row", i()], [".at-column", j()]].forEach(([which, token]) =>
-        all(which).forEach((text, at) => text.setAttribute("font-weight", at === token ? 700 : 400)));
+      const places = Array.from({ length: tokens() }, (_, token) => token * cell);
+      const gap = cell < LABEL ? LABEL + 2 : LABEL;  // where some are left out, the others do not touch
+      [[".at-row", i()], [".at-column", j()]].forEach(([which, chosen]) => {
+        const written = spaced(places, gap, chosen);
+        all(which).forEach((text, token) => {
+          text.textContent = written.has(token) ? short(token) : "";
+          text.setAttribute("font-weight", token === chosen ? 700 : 400);
+          text.classList.toggle("gone", isRemoved(token));
+        });
+      });
     }
 
     const line = ({ kind, text, label, value, more = "" }) => `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}</span><small>${label}</small><span>${value}</span></li>`;
@@ -546,11 +626,14 @@
       pixels(canvas, values, values.length, (x) => ofNumber(x, limit));
     });
 
+    const noPath = (words) => `<li class="none whole">${words}</li>`;
+    const pathOfRemoved = () => noPath(`${nameOf(i())} has been removed. It attends to no atom, and no atom attends to it.`);
+
     function drawPath() {
       const { rows, vectors } = pathOf(one(), i(), j());
       find(".of-pair").innerHTML = `${nameOf(i())} looks at ${nameOf(j())} <small class="quiet">${about().source}</small>`;
-      find(".path").innerHTML = Object.values(rows).map(line).join("");
-      paintVectors(find(".path"), vectors);
+      find(".path").innerHTML = isRemoved(i()) ? pathOfRemoved() : Object.values(rows).map(line).join("");
+      if (!isRemoved(i())) paintVectors(find(".path"), vectors);
     }
 
     /** What can be changed in this model; drawChanges says how it is. */
@@ -559,7 +642,7 @@
       const distances = Array.from({ length: Math.max(...state.molecule.distance) + 1 }, (_, d) => `<option>${d}</option>`).join("");
       const own = {
         graphormer: `<label>Bias at distance <select data-distance>${distances}</select></label>
-          <input type="range" min="-4" max="4" step="0.1" aria-label="added to the bias"><output></output>`,
+          <span class="slide"><input type="range" min="${-MOST_SHIFT}" max="${MOST_SHIFT}" step="0.1" aria-label="added to the bias"><output></output></span>`,
         egt: `${check("gate", "")}</div><div class="row">Flip pair ${Array.from({ length: 8 }, (_, m) =>
           `<button class="flip" data-flip="${m}" aria-label="flip singular pair ${m + 1}">${m + 1}</button>`).join("")}`,
         grpe: `Terms: ${["query", "key", "value"].map((term) => check(term, term)).join("")}`,
@@ -608,7 +691,7 @@
         return `<section class="panel" aria-label="${ABOUT[model.kind].title}"><h2></h2>
           <div class="choose">${choice("layer", "layer", run.layers.length, panel)}${choice("channel", ABOUT[model.kind].weights, count, panel)}<small class="quiet">${ABOUT[model.kind].source}</small></div>
           <div class="halves"><div class="drawing"></div><ol class="path"></ol></div>
-          <p class="says-row"></p><div class="bars" tabindex="0" role="group" aria-label="weights of the chosen atom: arrow keys choose the atom that it looks at"></div></section>`;
+          <p class="says-row"></p><div class="bars" tabindex="0" role="group" aria-label="weights of the chosen atom: arrow keys choose the atom that it attends to"></div></section>`;
       }).join("");
       place.querySelectorAll(".drawing").forEach((drawing) => { drawing.innerHTML = drawn(state.molecule, widthOf(drawing, 260)); });
     }
@@ -620,7 +703,7 @@
       const views = [one(), two()];
       const paths = views.map((view) => {
         const [from, to] = inModel(view.run);
-        return from < 0 || to < 0 ? null : pathOf(view, from, to);
+        return from < 0 || to < 0 || isRemoved(i()) ? null : pathOf(view, from, to);
       });
       // Terms and gates of one model have an empty line in the other, so that equal steps stand beside each other.
       const names = [...new Set(paths.flatMap((path) => (path ? Object.keys(path.rows) : [])))];
@@ -656,7 +739,8 @@
         atom.setAttribute("aria-pressed", token === from);
         atom.setAttribute("tabindex", token === from || (from < run.first && !at) ? 0 : -1);
       });
-      of(".path").innerHTML = path ? lines.map(line).join("") : `<li class="none whole">${title} has no [VNode]. Choose an atom to compare the two.</li>`;
+      const nothing = () => (isRemoved(i()) ? pathOfRemoved() : noPath(`${title} has no [VNode]. Choose an atom to compare the two.`));
+      of(".path").innerHTML = path ? lines.map(line).join("") : nothing();
       if (path) paintVectors(panel, path.vectors);
       const said = { weight: `layer ${at + 1}, ${weights} ${channel + 1}`, layer: `the mean of layer ${at + 1}`, model: "the mean over all layers" }[state.scope];
       of(".says-row").innerHTML = row ? `Row of <b>${nameOf(i())}</b>, ${said}: ${
@@ -664,25 +748,30 @@
     }
 
     // The bars of both models have one scale, and the same atom stands at the same place.
-    const [BARS, TICK_ROW] = [34, 17];
+    const [BARS, TICK_ROW, NAME] = [34, 17, 34];  // NAME: the room for a label
 
     function drawBars(place, row, first, to, most) {
       const width = widthOf(place, 340);
       const slots = n() + Math.max(result.first, other.first);
       const lead = slots - n();
       const slot = width / slots;
-      const step = Math.ceil(34 / slot);
+      const step = Math.ceil(NAME / slot);
       const high = (x) => BARS * Math.min(1, x / most);
       const shown = row ? [...row.keys()] : [];
+      const labels = shown.map((token) => {
+        const half = NAME / 2 - 4;  // nothing of a label lies beyond the edges
+        return Math.max(half, Math.min((token - first + lead + 0.5) * slot, width - half));
+      });
+      const written = spaced(labels, NAME - 6, to, shown.filter((token) => (token - first + 1) % step === 0));
       const bars = shown.map((token) => {
         const at = token - first + lead;
         const marked = token === to;
-        const label = marked || (token - first + 1) % step === 0 ? nameOf(token, first).replace("[VNode]", "VN") : "";
+        const label = written.has(token) ? short(token, first) : "";
         return `<rect x="${(at * slot + 1).toFixed(1)}" y="${(BARS - high(row[token])).toFixed(1)}" width="${Math.max(1, slot - 2).toFixed(1)}" height="${Math.max(1, high(row[token])).toFixed(1)}"
-          fill="${css(ofWeight(row[token], n()))}" class="${marked ? "now" : ""}"/><text x="${((at + 0.5) * slot).toFixed(1)}" y="${BARS + 13}" text-anchor="middle" font-weight="${marked ? 700 : 400}">${label}</text>`;
+          fill="${css(ofWeight(row[token], n()))}" class="${marked ? "now" : ""}"/><text x="${labels[token].toFixed(1)}" y="${BARS + 13}" text-anchor="middle" font-weight="${marked ? 700 : 400}">${label}</text>`;
       });
       const even = BARS - high(1 / n());
-      place.innerHTML = `<svg viewBox="0 0 ${width} ${BARS + TICK_ROW}" data-first="${first - lead}" data-slots="${slots}">${bars.join("")}
+      place.innerHTML = `<svg viewBox="0 0 ${width} ${BARS + TICK_ROW}" data-slots="${slots}">${bars.join("")}
         <path class="base" d="M0 ${BARS}H${width}"/><path class="even" d="M0 ${even.toFixed(1)}H${width}"/></svg>`;
     }
 
@@ -696,9 +785,15 @@
       return token >= 0 && token < tokens() ? token : null;
     }
 
-    // What is chosen and changed, as the page's address has it.
-    const LISTS = { closed: String, flips: Number, off: String, cut: String };
-    const A_CUT = /^(graphormer|egt|grpe|csa)(,\d+){4}$/;
+    // What is chosen and changed, as the page's address has it: how an entry of each list is written, and
+    // what it is in the state.
+    const LISTS = {
+      closed: [/^(0|[1-9]\d*),(0|[1-9]\d*)$/, String],
+      flips: [/^[0-7]$/, Number],
+      off: [/^(query|key|value)$/, String],
+      cut: [/^(graphormer|egt|grpe|csa)(,(0|[1-9]\d*)){4}$/, String],
+    };
+    const A_SHIFT = /^\d{1,2}:-?\d+(\.\d+)?$/;
 
     function remember() {
       if (host.dataset.start !== undefined) return;
@@ -708,7 +803,9 @@
       if (removed().size) said.set("without", [...removed()]);
       const shifts = Object.entries(state.changes.shift).filter(([, by]) => by).map((pair) => pair.join(":"));
       if (shifts.length) said.set("shift", shifts);
-      for (const name of Object.keys(LISTS)) if (state.changes[name].size) said.set(name, [...state.changes[name]].join(";"));
+      for (const name of Object.keys(LISTS)) {
+        if (state.changes[name].size) said.set(name, [...state.changes[name]].join(";"));
+      }
       if (state.changes.perHead) said.set("perHead", 1);
       if (state.effects) said.set("effects", 1);
       if (state.beside) said.set("beside", [state.beside.kind, state.second.layer + 1, state.second.channel + 1]);
@@ -719,17 +816,18 @@
     function remembered() {
       const said = new URLSearchParams(location.hash.slice(1));
       if (!said.has("model") || host.dataset.start !== undefined) return null;
-      const whole = (name, low) => (/^\d+$/.test(said.get(name) ?? "") ? Math.max(0, Number(said.get(name)) - low) : 0);
+      const given = (name) => (/^\d+$/.test(said.get(name) ?? "") ? Number(said.get(name)) : null);
+      const whole = (name) => Math.max(0, (given(name) ?? 1) - 1);
       const split = (name, sign) => (said.get(name) ?? "").split(sign).filter(Boolean);
-      const lists = Object.entries(LISTS).map(([name, as]) => [name, new Set(split(name, ";").map(as).filter((each) => name !== "cut" || A_CUT.test(each)))]);
+      const lists = Object.entries(LISTS).map(([name, [written, as]]) => [name, new Set(split(name, ";").filter((each) => written.test(each)).map(as))]);
+      const shifts = split("shift", ",").filter((pair) => A_SHIFT.test(pair)).map((pair) => pair.split(":").map(Number));
       const [besideKind, ...ofSecond] = split("beside", ",");
       const [secondLayer, secondChannel] = ofSecond.map((at) => Math.max(0, Math.floor(Number(at)) - 1 || 0));
       return {
-        kind: said.get("model"), molecule: said.get("molecule"), smiles: said.get("smiles"), layer: whole("layer", 1), channel: whole("weight", 1),
-        scope: SCOPES.find((scope) => scope === said.get("show")) ?? "weight", i: whole("i", 0), j: whole("j", 0),
-        effects: said.has("effects"), beside: besideKind, second: ofSecond.length ? { layer: secondLayer, channel: secondChannel ?? 0 } : null, without: split("without", ",").map(Number),
-        changes: { ...Object.fromEntries(lists), perHead: said.has("perHead"),
-          shift: Object.fromEntries(split("shift", ",").map((pair) => pair.split(":").map(Number))) },
+        kind: said.get("model"), molecule: said.get("molecule"), smiles: said.get("smiles"), layer: whole("layer"), channel: whole("weight"),
+        scope: SCOPES.find((scope) => scope === said.get("show")) ?? "weight", i: given("i"), j: given("j"),
+        effects: said.has("effects"), beside: besideKind, second: ofSecond.length ? { layer: secondLayer, channel: secondChannel ?? 0 } : null, without: split("without", ",").filter((atom) => /^\d+$/.test(atom)).map(Number),
+        changes: { ...Object.fromEntries(lists), perHead: said.has("perHead"), shift: Object.fromEntries(shifts.filter(([, by]) => Math.abs(by) <= MOST_SHIFT)) },
       };
     }
 
@@ -739,11 +837,21 @@
     /** A step of the tour, or what an address says; of what is not given, the start. */
     async function visit({ kind, molecule, smiles, changes: changed, without, beside, second, ...place }) {
       const model = data.models.find((each) => each.kind === kind) ?? state.model ?? data.models[0];
-      await fetched(model);
+      const shown = (smiles && heard(smiles)) || (data.molecules.find((each) => each.name === molecule) ?? data.molecules[0]);
+      if (!result) {
+        Object.assign(state, { model, molecule: shown });
+        drawWaiting();
+      }
+      try {
+        await fetched(model);
+      } catch (error) {
+        if (!result) find(".waiting").textContent = "The model cannot be read. Reload the page to try again.";
+        throw error;
+      }
       const against = data.models.find((each) => each.kind === beside) ?? null;
       if (against) await fetched(against);
       const first = ABOUT[model.kind].reads === "vnode" ? 1 : 0;
-      Object.assign(state, { model, molecule: (smiles && heard(smiles)) || (data.molecules.find((each) => each.name === molecule) ?? data.molecules[0]),
+      Object.assign(state, { model, molecule: shown,
         scope: "weight", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, beside: against, second: second ?? startOf(against) }, place,
       { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changed) } });
       state.layer = Math.min(state.layer, model.layers - 1);
@@ -768,7 +876,7 @@
     }
 
     function tell(sentence) {
-      find(".heard").textContent = sentence;
+      find(".heard span").textContent = sentence;
       find(".own input").setAttribute("aria-invalid", sentence !== "");
     }
 
@@ -986,6 +1094,13 @@
       } else if (event.target.closest(".bars")) {
         event.preventDefault();
         select(state.i, (state.j + down + right + T) % T);
+      } else if (event.target.closest(".flow, .maps")) {
+        event.preventDefault();
+        const buttons = [...event.target.closest(".flow, .maps").querySelectorAll("button")];
+        const step = down + right * (event.target.closest(".maps") ? rowsOfMaps() : 1);
+        const next = buttons[(buttons.indexOf(event.target) + step + buttons.length) % buttons.length];
+        next.click();
+        next.focus();
       } else if (event.target.closest(".atom")) {
         event.preventDefault();
         const drawing = event.target.closest(".molecule, .drawing");
@@ -997,14 +1112,15 @@
     /** In another width, what is drawn in pixels is drawn again; in another mode, all colours. */
     let width = host.clientWidth;
     new ResizeObserver(() => {
-      if (!result || Math.abs(host.clientWidth - width) < 2) return;
+      if (Math.abs(host.clientWidth - width) < 2) return;
       width = host.clientWidth;
+      if (!result) return drawWaiting();
       showMolecule();
       buildMatrix();
       buildTwo();
       draw();
     }).observe(host);
-    gtcourse.colors.watch(() => result && draw());
+    gtcourse.colors.watch(() => (result ? draw() : drawWaiting()));
 
     gtcourse.tour?.(find(".tour"), visit);  // in the book
     return visit(remembered() ?? { kind: host.dataset.start });
