@@ -5,32 +5,25 @@ computes their walks, and updates the weights. A step is measured in processor t
 include waiting for other programs on the machine.
 """
 
-import resource
 import tempfile
+import time
 from itertools import chain, repeat
 from pathlib import Path
 from statistics import quantiles
 
-import numpy as np
 import torch
 
 from experiments.runs import store_measurement
-from gtcourse import load_dataset
 from gtcourse.course.records import RECORDS
-from gtcourse.encodings.prepare import Molecules, prepare
+from gtcourse.encodings.prepare import prepare
 from gtcourse.graphs import open_graphs
 from gtcourse.train.loop import count_parameters, launch, train_step
-from speed.shards import BATCH, loader, recipe_of
+from speed.shards import BATCH, loader, molecules, recipe_of
 
 MODEL = "csa-small/pcqm4mv2"
 GRAPHS = 1500
 WARM_UP = 2
 STEPS = 12
-
-
-def processor_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def measure(folder: Path) -> dict[str, object]:
@@ -44,9 +37,9 @@ def measure(folder: Path) -> dict[str, object]:
     batches = chain.from_iterable(repeat(data))
     seconds = []
     for _ in range(WARM_UP + STEPS):
-        begin = processor_seconds()
+        begin = time.process_time()
         train_step(fabric, model, recipe.task, [next(batches)], optimizer)
-        seconds.append(processor_seconds() - begin)
+        seconds.append(time.process_time() - begin)
     low, middle, high = quantiles(seconds[WARM_UP:])
     return {
         "model": MODEL,
@@ -61,19 +54,11 @@ def measure(folder: Path) -> dict[str, object]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    molecules = load_dataset("molecules").graphs[:GRAPHS]
-    source = Molecules(
-        name="molecules-smiles",
-        source="the first embedded molecules",
-        smiles=[graph.smiles for graph in molecules],
-        y=np.array([float(graph.y) for graph in molecules]),
-        split=np.zeros(GRAPHS, dtype=np.int64),
-    )
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "graphs"
-        prepare(source, folder)
+        prepared = prepare(molecules(GRAPHS), folder)
+        nodes = float(prepared.graphs.num_nodes.double().mean())
         result = measure(folder)
-    nodes = sum(graph.num_nodes for graph in molecules) / GRAPHS
     content = {"name": "training-rate", "graphs": GRAPHS, "mean_nodes": round(nodes, 1), **result}
     path = RECORDS / "training-rate.json"
     store_measurement(path, content, "python -m experiments.training_rate")

@@ -52,7 +52,7 @@ DIVIDED = {
 }
 
 NAMES = {"gtcourse.runs.record": {"recorded": "gtcourse.course.records"}}
-"""Names that went from a module which is still there to another one."""
+"""Names that moved from a module that still exists to another one."""
 
 
 class MovedModules(MetaPathFinder, Loader):
@@ -72,7 +72,7 @@ class MovedModules(MetaPathFinder, Loader):
             return
         new = new_path(old)
         warnings.warn(
-            f"{old} is now {new}; the old path goes with the next release.",
+            f"{old} is now {new}; the old path will be removed in the next release.",
             FutureWarning,
             stacklevel=2,
         )
@@ -86,7 +86,8 @@ class MovedModules(MetaPathFinder, Loader):
 def gather(module: ModuleType, paths: Sequence[str]) -> None:
     """Gives a module the names that several modules define."""
     warnings.warn(
-        f"{module.__name__} is now {', '.join(paths)}; the old path goes with the next release.",
+        f"{module.__name__} is now {', '.join(paths)}; the old path will be removed in the next "
+        "release.",
         FutureWarning,
         stacklevel=3,
     )
@@ -97,12 +98,12 @@ def gather(module: ModuleType, paths: Sequence[str]) -> None:
 
 
 def moved_attribute(module: str, name: str) -> object:
-    """What a module answers where it is asked for a name that it does not have any more."""
+    """A name that moved from one module to another, after a warning."""
     home = NAMES[module].get(name)
     if home is None:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     warnings.warn(
-        f"{module}.{name} is now {home}.{name}; the old path goes with the next release.",
+        f"{module}.{name} is now {home}.{name}; the old path will be removed in the next release.",
         FutureWarning,
         stacklevel=3,
     )

@@ -1,13 +1,14 @@
 """``gtcourse models | predict | train | recipes | results | data | prepare``.
 
-The work is elsewhere in the package and imported where it is used, so that ``--help`` and the
-answer to a wrong name do not wait for PyTorch and PyG.
+Each command imports what it needs when it runs, so that ``--help`` and the error about a wrong name
+do not wait for PyTorch and PyG.
 """
 
 from __future__ import annotations
 
 import atexit
 import gc
+import json
 import math
 import os
 import shlex
@@ -56,7 +57,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-# The parts of the list of commands, and of the list of train's options.
+DASK_SECONDS = 60
+"""How long a Dask scheduler may take to write its file, and then to answer."""
+
+# The headings in the list of commands and in the list of train's options.
 MOLECULES = "Molecules"
 PAPERS = "The papers' experiments"
 OWN_MOLECULES = "Your own molecules"
@@ -71,15 +75,15 @@ RECIPE = Argument(
 )
 DATA = Option(
     "embedded",
-    help="the graphs: [bold]embedded[/] (part of the package, in place of the recipe's own), "
-    "[bold]real[/] (the recipe's own, downloaded once), the name of a data set such as molecules "
-    "(`gtcourse data` lists them), the path of an .npz graph file, or a folder of "
-    "`gtcourse prepare`",
+    help="the graphs: [bold]embedded[/] (graphs that come with the package, in place of the "
+    "recipe's data set), [bold]real[/] (the recipe's data set, downloaded once), the name of a "
+    "data set such as molecules (`gtcourse data` lists them), the path of an .npz graph file, or "
+    "a folder that `gtcourse prepare` wrote",
 )
 
 
 def path_of_option(text: str) -> Path:
-    """A path that an option names; an empty one would be the folder that one is in."""
+    """The path given with an option; raises if it is empty, which would mean the current folder."""
     if not text:
         raise typer.BadParameter("the path is empty; expected the name of a file or folder.")
     return Path(text)
@@ -101,7 +105,7 @@ class Budget(StrEnum):
 
 
 class Form(StrEnum):
-    """The choices of ``--form``, which are those of CSA's configuration."""
+    """The choices of ``--form``, the same as in CSA's configuration."""
 
     FACTORISED = "factorised"
     DIRECT = "direct"
@@ -123,34 +127,34 @@ PRECISION = Option(
 COMPILE = Option(
     False,
     "--compile",
-    help="compile the model with torch.compile; for GPUs",
+    help="compile the model with torch.compile, which pays off on GPUs",
     rich_help_panel=HARDWARE,
 )
 BUCKETS = Option(
     1,
     min=1,
-    help="sort the graphs into this many groups of similar size, for less padding",
+    help="sort the graphs into this many groups of similar size, to reduce padding",
     rich_help_panel=HARDWARE,
 )
 DATASET = Option(
     None, help="only recipes for this data set, such as zinc (`gtcourse data` lists them)"
 )
 
-SMILES_HELP = "name of the column with the SMILES, in the first line of the file"
+SMILES_HELP = "name of the column with the SMILES, as in the first line of the file"
 LARGEST_FRAGMENT_HELP = (
     "keep only the largest piece of a salt or a mixture, such as the acid of a sodium salt; "
     "without this option all pieces are read as one molecule"
 )
 MAX_ATOMS_HELP = (
-    "leave out molecules with more atoms than this, hydrogens not counted; by default none is "
-    "left out"
+    "leave out molecules with more atoms than this, not counting hydrogens; by default no molecule "
+    "is left out"
 )
 
 OF_CSV = ("smiles", "target", "task", "split", "folds", "largest_fragment", "max_atoms")
-"""Options of ``train`` that say how to read --csv."""
+"""Options of ``train`` for reading --csv."""
 
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
-"""Endings of a table that ``predict`` writes."""
+"""Suffixes of the tables that ``predict`` writes."""
 
 
 @app.callback(invoke_without_command=True)
@@ -167,8 +171,9 @@ def options(
 def models() -> None:
     """List the trained models that come with the package: what they predict, and how well.
 
-    The mean absolute error is that on molecules that were not used in training,
-    in the unit of the prediction. The best model on each data set comes first.
+    The mean absolute error is measured on molecules that were not used in
+    training, in the unit of the prediction. The best model on each data set
+    comes first.
     """
     for card in available_models():
         smallest, largest = card.atoms
@@ -176,10 +181,10 @@ def models() -> None:
         print(f"{'':25} mean absolute error {card.test_error:.3f} on {card.tested}")
         print(f"{'':25} trained on {card.data} of {smallest} to {largest} atoms")
     print("Penalised logP is the decimal logarithm of how much better a molecule dissolves in oil")
-    print("than in water, less penalties for large rings and for being hard to make.")
+    print("than in water, minus penalties for large rings and for being hard to make.")
     print("`gtcourse predict NAME SMILES` predicts with a model of this list. For a model that you")
     print("trained yourself, NAME is the folder of its run.")
-    print(f"A page on each of them, with its limits: {MODEL_CARDS}")
+    print(f"These pages describe the models and their limits: {MODEL_CARDS}")
 
 
 @app.command(rich_help_panel=PAPERS)
@@ -190,11 +195,12 @@ def recipes(
     ),
     dataset: str | None = DATASET,
 ) -> None:
-    """List the recipes, each a model with its training as a paper states it, or show one.
+    """List the recipes, models and their training as papers state them, or show one.
 
-    A name says MODEL/DATA. Beside it stands the result that the paper reports
-    on its test data: test_mae is a mean absolute error (lower is better), and
-    accuracy, AUROC and average precision are better if they are higher.
+    Names have the form MODEL/DATA. The number beside a name is the result that
+    the paper reports on its test data. For test_mae, a mean absolute error,
+    lower is better. For accuracy, AUROC and average precision, higher is
+    better.
 
     [bold]gtcourse recipes --dataset zinc[/]
     """
@@ -240,16 +246,18 @@ def train(
     data: str = DATA,
     csv: Path | None = Option(
         None,
+        parser=path_of_option,
+        metavar="<path>",
         help="a CSV file with your own molecules and measurements, in place of --data; its first "
-        "line has the names of the columns, and commas, semicolons or tabs separate them",
+        "line names the columns, which are separated by commas, semicolons or tabs",
         rich_help_panel=OWN_MOLECULES,
     ),
     smiles: str = Option("smiles", help=SMILES_HELP, rich_help_panel=OWN_MOLECULES),
     target: list[str] = Option(
         [],
-        help="name of the column to predict; repeat the option for several columns. Numbers have a "
-        "decimal point, a cell that is empty or says NA is not known, and predictions come in the "
-        "column's unit",
+        help="name of the column to predict; repeat the option for several columns. Numbers need a "
+        "decimal point, an empty cell or NA is a missing value, and predictions are in the unit of "
+        "the column",
         rich_help_panel=OWN_MOLECULES,
     ),
     task: OwnTask = Option(
@@ -261,21 +269,21 @@ def train(
     split: str = Option(
         "scaffold",
         help="how to choose a tenth of the molecules for validation and a tenth for the test: "
-        "scaffold (molecules with the same ring system stay together, so that the test is on new "
-        "ones), random, or the name of a column that says train, val or test",
+        "scaffold (molecules with the same ring system stay together, so that the model is tested "
+        "on new ring systems), random, or the name of a column that says train, val or test",
         rich_help_panel=OWN_MOLECULES,
     ),
     folds: int | None = Option(
         None,
         min=3,
-        help="cross-validate: train this many times, test each time on another part of the "
-        "molecules, and print mean and standard deviation of the results",
+        help="cross-validate: train this many times, test each time on a different part of the "
+        "molecules, and print the mean and standard deviation of the results",
         rich_help_panel=OWN_MOLECULES,
     ),
     fold: int | None = Option(
         None,
         min=1,
-        help="train only this one of the folds; the first is 1",
+        help="train only this fold; the first is 1",
         rich_help_panel=OWN_MOLECULES,
     ),
     largest_fragment: bool = Option(
@@ -284,33 +292,34 @@ def train(
     max_atoms: int | None = Option(None, min=1, help=MAX_ATOMS_HELP, rich_help_panel=OWN_MOLECULES),
     start: str | None = Option(
         None,
-        help="start from the weights of this trained model of the same recipe, which is "
-        "fine-tuning: the name of a model that comes with the package, or the folder of a run",
+        help="fine-tune: start from the weights of this trained model of the same recipe, given as "
+        "the name of a model that comes with the package or as the folder of a run",
         rich_help_panel=TRAINING,
     ),
     budget: Budget = Option(
         Budget.PAPER,
-        help="how long to train: as the paper did (paper), which can take days on a CPU; for 1 % "
-        "of that (short); or for two epochs on 256 graphs, only to see that all works (smoke)",
+        help="how long to train: as long as in the paper (paper), which can take days on a CPU; "
+        "1 % of that (short); or two epochs on 256 graphs, only to see that everything works "
+        "(smoke)",
         rich_help_panel=TRAINING,
     ),
     epochs: int | None = Option(
         None,
         min=1,
-        help="how often training goes through all molecules, in place of the budget's number",
+        help="number of passes through all molecules, in place of the budget's number",
         rich_help_panel=TRAINING,
     ),
     batch_size: int | None = Option(
         None,
         min=1,
-        help="molecules (graphs) in a training step, in place of the recipe's number; fewer need "
-        "less memory",
+        help="number of molecules (graphs) in a batch, in place of the recipe's number; smaller "
+        "batches need less memory",
         rich_help_panel=TRAINING,
     ),
     accumulate: int = Option(
         1,
         min=1,
-        help="add up the gradients of this many batches for a training step, which needs less "
+        help="add up the gradients of this many batches for each training step, which needs less "
         "memory than one larger batch",
         rich_help_panel=TRAINING,
     ),
@@ -329,7 +338,7 @@ def train(
     graphs: int | None = Option(
         None,
         min=1,
-        help="train only on the first molecules (graphs) of the training split, this many",
+        help="train only on this many molecules (graphs), the first of the training split",
         rich_help_panel=TRAINING,
     ),
     seed: list[int] = Option(
@@ -347,7 +356,7 @@ def train(
         "runs",
         parser=path_of_option,
         metavar="<path>",
-        help="folder in which each run gets its own folder, which `gtcourse predict` takes",
+        help="folder in which each run gets its own folder; `gtcourse predict` reads such a folder",
         rich_help_panel=RUNS,
     ),
     resume: bool = Option(
@@ -356,13 +365,13 @@ def train(
     auto_resume: bool = Option(
         False,
         "--auto-resume",
-        help="continue the run if it was started before, else start it",
+        help="continue the run if it was started before; otherwise start it",
         rich_help_panel=RUNS,
     ),
     checkpoint_every: int | None = Option(
         None,
         min=1,
-        help="also save the state every so many steps, not just after each epoch",
+        help="also save the state each time this many steps have passed, not just after each epoch",
         rich_help_panel=RUNS,
     ),
     devices: int = Option(
@@ -373,21 +382,22 @@ def train(
     buckets: int = BUCKETS,
     form: Form | None = Option(
         None,
-        help="how a model of CSA computes its attention; fused is fastest on a CPU, and needs "
+        help="how a CSA model computes its attention; fused is the fastest on a CPU and needs "
         "numba",
         rich_help_panel=HARDWARE,
     ),
 ) -> None:
     """Train a model on your own molecules, or as its paper did.
 
-    For your own molecules give --csv and --target, and --epochs, because the
-    recipe's own number can take days. The command first prints an estimate of
-    time and memory, what the file holds, and what simple predictors reach on
-    the same test molecules: a constant, ridge regression and boosted trees. A
-    model is of use if it does better than these.
+    For your own molecules, give --csv and --target. Give --epochs as well,
+    because the recipe's own number can take days. The command first prints an
+    estimate of time and memory, a summary of the file, and the errors of simple
+    predictors on the same test molecules: a constant, ridge regression and
+    boosted trees. A model is useful only if it does better than these.
 
-    The run's folder gets the weights, the learning curve and a record. Its
-    name is printed at the start, and `gtcourse predict FOLDER` predicts with it.
+    The weights, the learning curve and a record are stored in the run's folder.
+    Its name is printed at the start, and `gtcourse predict FOLDER` predicts
+    with it.
 
     [bold]gtcourse train csa-rings/zinc --csv my.csv --target activity --task binary --epochs 20[/]
 
@@ -402,7 +412,7 @@ def train(
     if folds is None:
         _refuse(context, ("fold",), "without --folds", "--folds as well")
     elif fold is not None and fold > folds:
-        raise ValueError(f"--fold is {fold} of {folds}; expected at most {folds}.")
+        raise ValueError(f"--fold is {fold}, and --folds is {folds}; expected at most {folds}.")
     if folds is not None and split not in ("scaffold", "random"):
         raise ValueError(
             f"--split is the column {split!r}, which has no effect with --folds; expected scaffold "
@@ -427,7 +437,7 @@ def train(
             _check_table(csv, smiles, target, task, folds)
         each_fold = [*range(1, folds + 1)] if folds is not None and fold is None else [fold]
         raise typer.Exit(_run_each([*dict.fromkeys(seed)], each_fold, jobs, out))
-    _refuse(context, ("jobs",), "on a single run", "several times --seed, or --folds")
+    _refuse(context, ("jobs",), "on a single run", "several --seed options, or --folds")
     import_torch()
     from gtcourse.predict import fine_tuned
     from gtcourse.recipes import get_recipe
@@ -502,16 +512,16 @@ def results(
     folders: list[Path] = Argument(
         exists=True,
         file_okay=False,
-        help="folders of runs, such as the runs that `gtcourse train` writes; folders in them are "
-        "searched too",
+        help="folders with runs, such as runs, which `gtcourse train` writes; their subfolders are "
+        "searched as well",
     ),
     dataset: str | None = DATASET,
-    all: bool = Option(False, "--all", help="also list recipes that were not run"),
+    all: bool = Option(False, "--all", help="also list recipes without a run"),
 ) -> None:
     """Show the results of your runs beside the papers' numbers.
 
-    Each finished run has its test result, the paper's for the same recipe if it
-    reports one, and the gap between the two.
+    For each finished run, the list has its test result, the paper's result for
+    the same recipe if there is one, and the gap between the two.
 
     [bold]gtcourse results runs[/]
     """
@@ -547,10 +557,10 @@ def data(
 ) -> None:
     """List the data sets, or load one and describe it.
 
-    A data set is a list of graphs with something to predict for each. It is
-    either part of the package or generated ("without a network"), or its
-    publisher has it for download ("published"). Your own molecules need none
-    of these: see `gtcourse train --help`.
+    A data set is a list of graphs with something to predict for each. Some come
+    with the package or are generated ("without a network"), and some can be
+    downloaded from their publisher ("published"). You need none of them for
+    your own molecules: see `gtcourse train --help`.
     """
     if name is None:
         _refuse(context, ("source",), "on the list", "a data set's name as well")
@@ -588,27 +598,27 @@ def prepare(
     out: Path = Option(
         parser=path_of_option,
         metavar="<path>",
-        help="the folder to write; all machines of a cluster have to see it",
+        help="the folder to write; all machines of a cluster need access to it",
     ),
     root: Path | None = Option(
         None,
         parser=path_of_option,
         metavar="<path>",
-        help="where the publisher's files are, or will be downloaded to",
+        help="folder that holds the publisher's files, or to which they are downloaded",
     ),
     recipe: list[str] = Option(
         [], help="also store the encodings that this recipe reads; repeat the option for several"
     ),
-    rows: int = Option(8192, min=1, help="graphs in one file of the folder"),
-    workers: int = Option(1, min=1, help="processes on this machine"),
+    rows: int = Option(8192, min=1, help="number of graphs in each file of the folder"),
+    workers: int = Option(1, min=1, help="number of processes on this machine"),
     scheduler: str | None = Option(
         None, help="address of a Dask cluster (tcp://host:8786), or its scheduler file"
     ),
 ) -> None:
-    """Convert a data set of millions of graphs to a folder, which training reads piece by piece.
+    """Convert a data set of millions of graphs to a folder that training reads piece by piece.
 
-    The graphs then need not fit into memory. A call that was stopped continues
-    where it was.
+    The graphs then need not fit into memory. If the command is interrupted, the
+    same command continues.
 
     [bold]gtcourse prepare pcqm4mv2 --out graphs --workers 8 --recipe csa-small/pcqm4mv2[/]
     """
@@ -649,15 +659,36 @@ def _dask_client(scheduler: str) -> Any:
     """A client of a Dask cluster, by the address of its scheduler or its scheduler file."""
     from gtcourse.graphs.io import require
 
-    where = "scheduler_file" if scheduler.endswith(".json") else "address"
+    client = require("distributed", "dask[distributed]").Client
     try:
-        return require("distributed", "dask[distributed]").Client(**{where: scheduler}, timeout=60)
+        is_file = scheduler.endswith(".json")
+        address = _scheduler_address(Path(scheduler)) if is_file else scheduler
+        return client(address, timeout=DASK_SECONDS)
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise ValueError(
             f"--scheduler is {scheduler!r}, which cannot be reached ({reason}); expected the "
             "address of a Dask scheduler, such as tcp://host:8786, or its scheduler file."
         ) from None
+
+
+def _scheduler_address(path: Path) -> str:
+    """The address in a scheduler file, which a scheduler writes once it has started.
+
+    Dask's own client would wait for the file without an end.
+    """
+    end = time.monotonic() + DASK_SECONDS
+    content = None
+    while content is None and time.monotonic() < end:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):  # not yet written, or only in part
+            time.sleep(0.1)
+    if content is None and not path.exists():
+        raise ValueError(f"there was no such file for {DASK_SECONDS} seconds")
+    if not isinstance(content, dict) or not isinstance(content.get("address"), str):
+        raise ValueError("the file holds no address")
+    return content["address"]
 
 
 # Sphinx cannot read an f-string among a function's defaults.
@@ -670,20 +701,22 @@ def predict(
     model: str = Argument(metavar="MODEL", help=TRAINED_OR_A_RUN),
     molecules: list[str] | None = Argument(
         None,
-        help="SMILES, each in quotation marks, because the shell reads brackets in another way",
+        help="SMILES, each in quotation marks, because brackets have a meaning in the shell",
     ),
     csv: Path | None = Option(
         None,
-        help="a CSV file with a row for each molecule, in place of SMILES; its first line has the "
-        "names of the columns, and commas, semicolons or tabs separate them",
+        parser=path_of_option,
+        metavar="<path>",
+        help="a CSV file with a row for each molecule, in place of SMILES; its first line names "
+        "the columns, which are separated by commas, semicolons or tabs",
     ),
     smiles: str = Option("smiles", help=SMILES_HELP),
     out: Path | None = Option(
         None,
         parser=path_of_option,
         metavar="<path>",
-        help="CSV file to write: all columns of --csv, and the predictions; by default they are "
-        "printed",
+        help="CSV file to write, with all columns of --csv and the predictions; by default the "
+        "predictions are printed",
     ),
     logits: bool = Option(
         False, "--logits", help="print a classifier's raw outputs instead of probabilities"
@@ -694,22 +727,22 @@ def predict(
         False,
         "--ensemble",
         help="print the mean and the standard deviation (sd) of the predictions of several "
-        "runs; MODEL is a folder that holds them, such as --folds or several --seed write, or a "
-        "model that comes with several seeds, such as csa-100k/molecules",
+        "runs; MODEL is a folder that holds them, as written with --folds or several --seed "
+        "options, or a model that comes with several seeds, such as csa-100k/molecules",
     ),
 ) -> None:
-    """Predict for molecules with a trained model.
+    """Predict properties of molecules with a trained model.
 
     The models that come with the package predict penalised logP, which has no
     unit. `gtcourse models` explains it and lists the error of each model;
     csa-rings/zinc has the smallest. A model of your own predicts in the unit of
     the column that it was trained on, and a classifier gives probabilities.
 
-    The column similarity compares a molecule with the nearest training
-    molecule: 1 if they look the same, and below 0.3 expect a larger error.
-    A molecule without a prediction has the cause in the column reason, and the
-    command says how many there are. Its exit status is 1 if there is no
-    prediction at all.
+    The column similarity compares a molecule with the most similar training
+    molecule. It is 1 if their fingerprints are equal. Below 0.3, expect a
+    larger error. If a molecule has no prediction, the column reason says why,
+    and the number of such molecules is printed. If no molecule has a
+    prediction, the exit status is 1.
 
     [bold]gtcourse predict csa-rings/zinc CCO "c1ccccc1O"[/]
 
@@ -719,8 +752,10 @@ def predict(
     """
     if not ensemble:
         model_path(model)
-    if (csv is None) == (not molecules):
-        raise ValueError("expected SMILES or --csv FILE, one of the two.")
+    if csv is None and not molecules:
+        raise ValueError("there is no molecule; expected SMILES or --csv FILE.")
+    if csv is not None and molecules:
+        raise ValueError("SMILES and --csv are both given; expected one of the two.")
     for text in molecules or ():
         if os.path.isfile(text):
             raise ValueError(f"{text} is a file; expected --csv {text}, or SMILES.")
@@ -746,7 +781,9 @@ def predict(
         _say_separator(csv, table)
     predictor = load_ensemble(model) if ensemble else load(model)
     if logits and (predictor.task is None or predictor.task.kind == "value"):
-        raise ValueError(f"--logits has no effect, {model} predicts values; expected a classifier.")
+        raise ValueError(
+            f"--logits has no effect on {model}, which predicts values; expected a classifier."
+        )
     members = predictor.members if isinstance(predictor, Ensemble) else [predictor]
     for member in members:
         member.largest_fragment |= largest_fragment
@@ -783,10 +820,10 @@ def predict(
 
 
 def _no_prediction(reasons: list[str]) -> str:
-    """What is wrong if no row has a prediction."""
+    """The message if no row has a prediction."""
     if len(reasons) == 1:
         return f"there is no prediction: {reasons[0]}"
-    return f"none of {len(reasons)} rows has a prediction; the first: {reasons[0]}"
+    return f"none of {len(reasons)} rows has a prediction; the reason for the first: {reasons[0]}"
 
 
 def _free_name(name: str, table: Any) -> str:
@@ -802,7 +839,7 @@ def _check_table_to_write(out: Path, csv: Path | None) -> None:
     check_place("--out", out)
     if out.suffix.lower() not in TEXT_ENDINGS:
         raise ValueError(
-            f"--out is {out}, and the table is written as CSV; expected a name that ends in "
+            f"--out is {out}, but the table is written as CSV; expected a name that ends in "
             f"{', '.join(TEXT_ENDINGS)}."
         )
     if csv is not None and out.exists() and csv.exists() and out.samefile(csv):
@@ -833,7 +870,7 @@ def _check_table(csv: Path, smiles: str, targets: list[str], task: str, folds: i
     numbers(table, csv, targets, task)
     if folds is not None and folds > len(table):
         raise ValueError(
-            f"--folds is {folds}, but {csv} has {len(table)} rows; expected at most as many."
+            f"--folds is {folds}, but {csv} has {len(table)} rows; expected at most {len(table)}."
         )
 
 
@@ -858,14 +895,14 @@ def _say_estimate(recipe: Recipe, data: GraphDataset, accumulate: int) -> None:
     available = memory_of_machine()
     if found.memory is not None and available is not None and found.memory > 0.8 * available:
         print(
-            f"This machine has {available / 2**30:.1f} GiB: a smaller --batch-size needs less, and "
-            "--max-atoms leaves out large molecules of --csv.",
+            f"This machine has {available / 2**30:.1f} GiB. A smaller --batch-size needs less "
+            "memory, and --max-atoms leaves out large molecules of --csv.",
             flush=True,
         )
 
 
 def _say_overview(recipe: Recipe, data: GraphDataset) -> dict[str, list[float]]:
-    """Prints what own molecules are, and what simple predictors reach; returns their scores."""
+    """Prints a summary of own molecules and the scores of simple predictors; returns the scores."""
     from gtcourse.runs import overview
 
     names = recipe.changed["own_data"]["targets"]
@@ -922,8 +959,8 @@ def import_torch() -> None:
     """Imports PyTorch and PyG, as fast and as quietly as they can be.
 
     The garbage collector would search their modules again and again during the import, and once
-    more at the end of the process: more than a third of a prediction's time. They are used to the
-    end, so it leaves them out.
+    more at the end of the process, for more than a third of a prediction's time. The modules are
+    needed until the end, so they are frozen.
     """
     if "torch_geometric" in sys.modules:
         return
@@ -934,7 +971,7 @@ def import_torch() -> None:
         import torch_geometric  # noqa: F401
     gc.freeze()
     gc.enable()
-    if "triton" in sys.modules:  # of PyTorch for GPUs, which would report what is left out
+    if "triton" in sys.modules:  # PyTorch for GPUs has it, and it would report what is frozen
         atexit.register(gc.unfreeze)
 
 
@@ -991,7 +1028,7 @@ def _own_molecules(
 
 
 def _command(words: Sequence[str] | None = None) -> str:
-    """What to type to repeat the run with these words, by default this one."""
+    """The command line that repeats the run with these words; by default the current run."""
     words = sys.argv[1:] if words is None else words
     text = shlex.join(word for word in words if word not in ("--resume", "--auto-resume"))
     if "TORCHELASTIC_RUN_ID" not in os.environ:
@@ -1007,7 +1044,7 @@ def _run_each(seeds: list[int], folds: Sequence[int | None], jobs: int, out: Pat
     Prints the means of their results. Returns the exit status: 1 if one of them failed.
     """
     words = [word for word in sys.argv[1:] if not word.startswith(("--seed=", "--jobs="))]
-    # Some of several runs may be finished and others not begun when they are continued.
+    # When several runs are continued, some may be finished and others not begun.
     words = ["--auto-resume" if word == "--resume" else word for word in words]
     for option in ("--seed", "--jobs"):
         while option in words:
@@ -1052,22 +1089,22 @@ def _print_means(commands: list[str], out: Path) -> None:
 
 
 class Stopped(BaseException):
-    """A signal ended the command; no ``except Exception`` catches it."""
+    """A signal ended the command; ``except Exception`` does not catch it."""
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    """Ends the command as an exception does, so that files and processes are left in order."""
+    """Ends the command with an exception, so that files are closed and processes end."""
     signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
     raise Stopped(number)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning is one sentence on stderr, without the line of code that it comes from."""
+    """Prints a warning as one sentence on stderr, without the line of code that it comes from."""
     typer.secho(f"gtcourse: {message}", fg="yellow", err=True)
 
 
 def _sentence(error: Exception) -> str:
-    """What is printed of an error."""
+    """The text that is printed for an error."""
     if isinstance(error, KeyError):
         return str(error.args[0])  # str(error) would quote it
     if isinstance(error, OSError) and error.filename is not None:
@@ -1094,7 +1131,7 @@ def main() -> None:
         message = f"\nstopped by {signal.Signals(number).name}."
         if sys.argv[1:2] in (["train"], ["prepare"]):
             option = " with --auto-resume" if sys.argv[1] == "train" else ""
-            message += f" The same command{option} continues."
+            message += f" Run the same command{option} to continue."
     except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
         message = _sentence(error)
         status = 1

@@ -20,10 +20,11 @@ True at real tokens. ``batch.mask`` and results for nodes are ``[B, N]``, with z
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from operator import index
 from typing import Any, cast
 
 import torch
@@ -32,7 +33,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, clipped
-from gtcourse.graphs.check import whole_number
+from gtcourse.graphs.check import check_batch, whole_number
 from gtcourse.models.attention import AttentionProjections
 from gtcourse.models.bag import mean_pool
 from gtcourse.models.egt import EGTAttention
@@ -42,16 +43,21 @@ from gtcourse.train.loop import evaluating
 def token_mask(mask: Tensor, virtual_nodes: int) -> Tensor:
     """The mask of all tokens, ``[B, V + N]``, from that of the nodes, ``[B, N]``."""
     virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
+    _check_tensors(mask=mask)
     return F.pad(mask, (virtual_nodes, 0), value=True)
 
 
 def between_nodes(attention: Tensor, virtual_nodes: int) -> Tensor:
     """Attention without the virtual nodes, ``[..., N, N]``; its rows sum to less than one."""
     virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
+    _check_tensors(attention=attention)
+    if attention.dim() < 2 or attention.shape[-1] != attention.shape[-2]:
+        raise ValueError(f"attention has shape {list(attention.shape)}; expected [..., T, T].")
     tokens = attention.shape[-1]
     if virtual_nodes >= tokens:
         raise ValueError(
-            f"virtual_nodes is {virtual_nodes} of {tokens} tokens; expected fewer than the tokens."
+            f"virtual_nodes is {virtual_nodes}, and there are {tokens} tokens; expected fewer "
+            "virtual nodes than tokens."
         )
     return attention[..., virtual_nodes:, virtual_nodes:]
 
@@ -66,7 +72,7 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
         ValueError: The mask is not that of the tokens, such as that of the nodes where there are
             virtual nodes.
     """
-    check_mask(attention, mask)
+    check_mask(attention, mask, "B, ..., T, T")
     pairs = mask[:, :, None] & mask[:, None]
     weights = attention * pairs.view(len(mask), *[1] * (attention.dim() - 3), *pairs.shape[1:])
     return _divided_by_sum(weights)
@@ -79,6 +85,7 @@ def attention_entropy(attention: Tensor, mask: Tensor, *, share: bool = False) -
     divided by log n, that of even attention over the n tokens of a graph. It is then 1 for even
     attention, and 0 where one token gets all of it or is the only one.
     """
+    check_mask(attention, mask)
     entropy = _entropy(probabilities(attention, mask))  # [B, L, H, T]
     if share:
         n = mask.sum(dim=1).clamp(min=2)  # [B]; log 1 is zero, as is the entropy of a single token
@@ -99,6 +106,8 @@ def head_similarity(one: Tensor, other: Tensor, mask: Tensor) -> Tensor:
     metric. The two sets are layers of any models, ``[B, H, T, T]`` and ``[B, H', T, T]``. Returns
     ``[H, H']``.
     """
+    for heads in (one, other):
+        check_mask(heads, mask, "B, H, T, T")
     p = probabilities(one, mask).transpose(1, 2)[mask]  # [tokens, H, T]
     q = probabilities(other, mask).transpose(1, 2)[mask]  # [tokens, H', T]
     rows = []
@@ -119,7 +128,8 @@ def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5)
     by their sum, and r, from 0 to 1, is the share of the residual connection. Returns
     ``[B, T, T]``; the rows of real tokens sum to one, those of padding are zeros.
     """
-    if not 0 <= residual <= 1:
+    check_mask(attention, mask)
+    if not isinstance(residual, int | float) or not 0 <= residual <= 1:
         raise ValueError(f"residual is {residual!r}; expected a share from 0 to 1.")
     layers = probabilities(attention.mean(dim=2), mask)  # [B, L, T, T]
     identity = torch.diag_embed(mask.to(layers.dtype))  # [B, T, T], zeros at padding
@@ -140,7 +150,19 @@ def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tenso
             :func:`attention_rollout` returns.
         mask: True at real nodes, ``[B, N]``.
         virtual_nodes: V.
+
+    Raises:
+        ValueError: The tokens are not V virtual nodes and the nodes of the mask.
     """
+    virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
+    _check_tensors(tokens=tokens, mask=mask)
+    B, N = mask.shape
+    T = virtual_nodes + N
+    if tokens.shape != (B, T, T):
+        raise ValueError(
+            f"tokens is {list(tokens.shape)} for {virtual_nodes} virtual nodes and a mask of {N} "
+            f"nodes; expected [{B}, {T}, {T}]."
+        )
     if virtual_nodes > 0:
         return tokens[:, :virtual_nodes, virtual_nodes:].mean(dim=1) * mask
     num_nodes = mask.sum(dim=1, keepdim=True)  # [B, 1]
@@ -165,13 +187,12 @@ def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: in
         or cannot be reached.
 
     Raises:
-        ValueError: ``hops`` is negative, or the attention is not that between the nodes.
+        ValueError: ``hops`` is negative, or the attention or the distances are not those between
+            the nodes.
     """
     hops = whole_number("hops", hops, 0)
     check_mask(attention, mask)
-    if distance.shape[:2] != mask.shape or distance.shape[-1] != mask.shape[-1]:
-        B, N = mask.shape
-        raise ValueError(f"distance is {list(distance.shape)}; expected [{B}, {N}, {N}].")
+    _check_pairs("distance", distance, mask)
     weights = attention.sum(dim=2) * mask[:, None, None]  # [B, L, N, N]
     share = _divided_by_sum(weights)
     hop = clipped(distance, hops + 1)[:, None].expand_as(share)  # [B, L, N, N]
@@ -192,6 +213,7 @@ def pair_kinds(batch: GraphBatch, near: int = 3) -> Tensor:
 
     Reads the encodings "distance" and "ring". Nodes up to ``near`` apart are near, others far.
     """
+    check_batch(batch, "pair_kinds")
     near = whole_number("near", near, 1)
     distance = batch.encoding("distance")
     is_far = (distance > near) | (distance == UNREACHABLE)
@@ -215,15 +237,17 @@ def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Te
 
     Raises:
         ValueError: The rows do not sum to 1, as those of EGT, and those of a model with virtual
-            nodes until :func:`probabilities` has divided them by their sums.
+            nodes until :func:`probabilities` has divided them by their sums. Or the shapes do not
+            fit.
     """
     check_mask(attention, mask)
+    _check_pairs("kind", kind, mask)
     sums = attention.sum(dim=-1).movedim(-1, 1)[mask]  # [nodes, L, H]
     if not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
         lowest, highest = sums.aminmax()
         raise ValueError(
-            f"the rows of attention sum to {lowest:.3g} to {highest:.3g}; expected 1, as those of "
-            "probabilities(attention, mask)."
+            f"the rows of attention have sums from {lowest:.3g} to {highest:.3g}; expected sums of "
+            "1, as probabilities(attention, mask) returns."
         )
     pairs = mask[:, :, None] & mask[:, None]  # [B, N, N]
     is_kind = F.one_hot(kind, len(KINDS)).to(attention.dtype) * pairs[..., None]  # [B, N, N, kinds]
@@ -302,8 +326,13 @@ def leave_one_out(model: nn.Module, batch: GraphBatch) -> Tensor:
     …), which are still those of the complete graph.
 
     Raises:
-        ValueError: The model does not predict one number for each graph.
+        ValueError: The model does not predict one number for each graph, or is none of PyTorch.
     """
+    if not isinstance(model, nn.Module):
+        raise ValueError(
+            f"model is of type {type(model).__name__}; expected a model, such as "
+            "load('csa/zinc').model."
+        )
     with evaluating(model):
         return _changes_without_a_node(model, batch)
 
@@ -323,7 +352,7 @@ def _changes_without_a_node(model: nn.Module, batch: GraphBatch) -> Tensor:
 
 
 @contextmanager
-def ablated(model: nn.Module, heads: Iterable[tuple[int, int]]) -> Iterator[nn.Module]:
+def ablated(model: nn.Module, heads: Iterable[Iterable[int]] | Tensor) -> Iterator[nn.Module]:
     """The model without some of its heads, whose results are zero.
 
     ``with ablated(model, [(0, 3)]): ...`` takes out head 3 of the first layer: its K channels are
@@ -331,17 +360,16 @@ def ablated(model: nn.Module, heads: Iterable[tuple[int, int]]) -> Iterator[nn.M
 
     Args:
         model: A Transformer of this package.
-        heads: Number of the layer and number of the head, counted from 0.
+        heads: Number of the layer and number of the head, counted from 0: tuples, lists, or the
+            rows ``[heads, 2]`` of an array or a tensor.
 
     Raises:
-        ValueError: There is no such layer or head, or the model is no Transformer.
+        ValueError: There is no such layer or head, ``heads`` is something else, or the model is no
+            Transformer.
     """
     layers = layers_of(model)
     with ExitStack() as hooks:
-        for entry in heads:
-            if not isinstance(entry, Sequence) or len(entry) != 2:
-                raise ValueError(f"heads has {entry!r}; expected pairs of a layer and a head.")
-            layer, head = entry
+        for layer, head in _as_pairs(heads):
             if layer not in range(len(layers)):
                 raise ValueError(f"there is no layer {layer}; expected 0 to {len(layers) - 1}.")
             attention = cast(AttentionProjections | EGTAttention, layers[layer].attention)
@@ -354,6 +382,17 @@ def ablated(model: nn.Module, heads: Iterable[tuple[int, int]]) -> Iterator[nn.M
             silenced = partial(without_head, head=head, num_heads=attention.num_heads)
             hooks.enter_context(attention.output.register_forward_pre_hook(silenced))
         yield model
+
+
+def _as_pairs(heads: Iterable[Iterable[int]] | Tensor) -> list[tuple[int, int]]:
+    """The layers and heads, in Python's own numbers; a ValueError if they are no pairs."""
+    try:
+        return [(index(layer), index(head)) for layer, head in heads]
+    except (TypeError, ValueError):  # no whole numbers, or not two of them
+        given = " ".join(repr(heads).split())
+        raise ValueError(
+            f"heads is {given[:200]}; expected pairs of a layer and a head, such as [(0, 3)]."
+        ) from None
 
 
 def without_head(
@@ -392,13 +431,37 @@ def one_number(prediction: Tensor, batch: GraphBatch) -> Tensor:
     return prediction
 
 
-def check_mask(attention: Tensor, mask: Tensor) -> None:
-    """Raises a ValueError unless ``mask`` ``[B, T]`` is that of the tokens of the attention."""
-    expected = [attention.shape[0], attention.shape[-1]]
-    if list(mask.shape) != expected or attention.shape[-1] != attention.shape[-2]:
+def check_mask(attention: Tensor, mask: Tensor, axes: str = "B, L, H, T, T") -> None:
+    """Raises a ValueError unless ``mask`` ``[B, T]`` is that of the tokens of the attention.
+
+    ``axes`` are those of the attention; ``...`` stands for any number of them.
+    """
+    _check_tensors(attention=attention, mask=mask)
+    if mask.dtype != torch.bool:
+        raise ValueError(f"mask is {mask.dtype}; expected torch.bool, True at real tokens.")
+    has_axes = attention.dim() == len(axes.split(", ")) or ("..." in axes and attention.dim() > 2)
+    of_tokens = (attention.shape[0], attention.shape[-1], attention.shape[-1])  # B, T, T
+    if not has_axes or (*mask.shape, attention.shape[-2]) != of_tokens:
         raise ValueError(
             f"attention has shape {list(attention.shape)} and mask {list(mask.shape)}; expected "
-            f"[B, ..., T, T] and [B, T]: see token_mask and between_nodes for virtual nodes."
+            f"[{axes}] and [B, T]: see token_mask and between_nodes for virtual nodes."
+        )
+
+
+def _check_tensors(**arguments: object) -> None:
+    """Raises a ValueError for the first argument that is no tensor, but an array, say."""
+    for name, given in arguments.items():
+        if not isinstance(given, Tensor):
+            raise ValueError(f"{name} is of type {type(given).__name__}; expected a tensor.")
+
+
+def _check_pairs(name: str, values: Tensor, mask: Tensor) -> None:
+    """Raises a ValueError unless the values are an integer for each pair of nodes of the mask."""
+    _check_tensors(**{name: values})
+    B, N = mask.shape
+    if values.shape != (B, N, N) or values.dtype != torch.int64:
+        raise ValueError(
+            f"{name} is {values.dtype} {list(values.shape)}; expected torch.int64 [{B}, {N}, {N}]."
         )
 
 

@@ -64,7 +64,7 @@ from gtcourse.names import (  # noqa: F401 (readers import Card and available_mo
     model_path,
     shipped_seeds,
 )
-from gtcourse.recipes import RECIPES, get_recipe
+from gtcourse.recipes import RECIPES, as_recipe, get_recipe
 from gtcourse.recipes.adapt import own_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.recipes.small import SMALL_MODELS, Entry
@@ -169,8 +169,8 @@ class Predictor:
         self._check_logits(logits)
         if return_attention and not self._has_attention:
             raise ValueError(
-                f"{self.name} has no attention to return, it passes messages along edges; expected "
-                "a Transformer."
+                f"{self.name} has no attention to return, because it passes messages along edges; "
+                "expected a Transformer."
             )
         data: list[Data] = []
         written: list[Tensor | None] = []  # the node of each atom as written
@@ -300,7 +300,8 @@ class Predictor:
         check_bools(logits=logits)
         if logits and (self.task is None or self.task.kind == "value"):
             raise ValueError(
-                f"logits has no effect, {self.name} predicts values; expected a classifier."
+                f"logits has no effect on {self.name}, which predicts values; expected a "
+                "classifier."
             )
 
     def _rows(self, smiles: Sequence[str], logits: bool, max_atoms: int | None) -> Columns:
@@ -711,7 +712,7 @@ def fine_tuned(recipe: Recipe | str, name: str) -> Recipe:
         ValueError: the trained model has another configuration than the recipe's, or reads other
             features.
     """
-    recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
+    recipe = as_recipe(recipe)
     _check_start(recipe, name)
     build_model = partial(with_weights, recipe.build_model, name)
     # A run is identified by what it started from, which another run under this name may replace.
@@ -773,15 +774,15 @@ def _check_start(recipe: Recipe, name: str) -> None:
 
 
 MAY_DIFFER = {
-    *("num_targets", "target", "head_widths", "readout"),  # of the head
+    # These change the head, which gets new weights.
+    *("num_targets", "target", "head_widths", "readout"),
+    # These have an effect in training alone.
     *("dropout", "node_dropout", "edge_dropout", "attention_dropout", "input_dropout"),
     *("node_ablation", "edge_ablation", "channel_ablation", "node_noise", "flip_signs"),
-    "form",  # how CSA computes the same function
+    # All forms of CSA compute the same function.
+    "form",
 }
-"""Settings of a model that may start from one with another value.
-
-They change the head, which starts anew, or training alone.
-"""
+"""Settings in which a model may differ from the trained model that it starts from."""
 
 
 def _settings(model: nn.Module) -> dict[str, object]:
@@ -949,7 +950,8 @@ def export(
         )
     if not predictor._has_attention:
         raise ValueError(
-            f"{predictor.name} cannot be exported: it runs on edges; expected a Transformer."
+            f"{predictor.name} cannot be exported, because it runs on lists of edges; expected a "
+            "Transformer."
         )
     tensors = tensors_of(predictor, graphs)
     B = torch.export.Dim("B", max=1 << 20)

@@ -43,6 +43,19 @@ MODELS = {
 """A recipe, and the fields that make its model as small as the leaderboard's smaller ones."""
 
 
+def molecules(count: int) -> Molecules:
+    """The first of the embedded molecules as SMILES, from which :func:`prepare` makes graphs."""
+    data = load_dataset("molecules")
+    graphs = data.graphs[:count]
+    return Molecules(
+        name="molecules-smiles",
+        source=data.source,
+        smiles=[graph.smiles for graph in graphs],
+        y=np.array([float(graph.y) for graph in graphs]),
+        split=np.zeros(count, dtype=np.int64),
+    )
+
+
 def recipe_of(name: str) -> Recipe:
     recipe = get_recipe(MODELS[name][0])
     build = recipe.build_model
@@ -131,14 +144,7 @@ def train_here(folder: str, name: str, steps: int = 20) -> None:
 
 
 def measure(rounds: int, graphs: int) -> dict:
-    data = load_dataset("molecules")
-    source = Molecules(
-        name="molecules-smiles",
-        source=data.source,
-        smiles=[graph.smiles for graph in data.graphs[:graphs]],
-        y=np.array([float(graph.y) for graph in data.graphs[:graphs]]),
-        split=np.zeros(graphs, dtype=np.int64),
-    )
+    source = molecules(graphs)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder, "graphs")
         prepared = prepare(source, folder, stored=STORED, rows_per_part=250, progress=False)

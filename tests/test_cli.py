@@ -45,7 +45,7 @@ def test_version_recipes_and_data_sets_are_listed():
     assert "nodes: 41 to 41" in described
 
 
-def test_names_that_are_known_without_pytorch_are_those_of_recipes_data_sets_and_weights():
+def test_names_listed_without_pytorch_match_recipes_data_sets_and_weights():
     assert [*RECIPES] == names.RECIPE_NAMES
     assert gtcourse.load_dataset  # whose module adds the generated data sets to the published
     assert [*names.DATASET_NAMES] == dataset_names()
@@ -114,13 +114,13 @@ def answers() -> dict[tuple[str, ...], tuple[int, str]]:
 
 
 @pytest.mark.parametrize(("words", "says"), WRONG)
-def test_a_wrong_name_or_option_is_answered_before_pytorch_is_imported(answers, words, says):
+def test_a_wrong_name_or_option_is_rejected_before_pytorch_is_imported(answers, words, says):
     code, said = answers[words]
     assert code in (1, 2)
     assert says in said
 
 
-def test_a_run_is_trained_and_shown_beside_the_paper(tmp_path, file):
+def test_results_compares_a_trained_run_with_the_paper(tmp_path, file):
     runs = str(tmp_path / "runs")
     words = ("train", "gin-100k/zinc", "--data", file, "--epochs", "2", "--out", runs)
     assert "(the paper's run on zinc: 0.387)" in call(*words)
@@ -130,7 +130,7 @@ def test_a_run_is_trained_and_shown_beside_the_paper(tmp_path, file):
     assert "not yet run" in call("results", runs, "--all", "--dataset", "zinc")
 
 
-def test_a_step_is_measured_and_its_memory_counted_for_graphs_of_any_size(file):
+def test_bench_times_a_step_and_costs_counts_its_memory_for_any_graph_size(file):
     measured = call("bench", "gin-100k/zinc", "--data", file, "--steps", "2")
     assert "ms of 128 graphs" in measured
     assert "whole recipe" in measured
@@ -143,7 +143,7 @@ def test_a_step_is_measured_and_its_memory_counted_for_graphs_of_any_size(file):
 
 
 @pytest.mark.slow
-def test_a_folder_holds_what_a_recipe_reads_and_is_trained_on(monkeypatch, tmp_path):
+def test_prepare_stores_what_a_recipe_reads_and_train_uses_the_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     write_some(tmp_path / "root", count=48)
     words = ("prepare", "pcqm4mv2", "--root", "root", "--rows", "5", "--out", "graphs")
@@ -183,7 +183,7 @@ def test_a_missing_library_is_named(monkeypatch, capsys, tmp_path):
     assert not (tmp_path / "graphs").exists()
 
 
-def test_the_recorded_command_names_torchrun_and_does_not_resume(monkeypatch):
+def test_the_recorded_command_includes_torchrun_but_not_resume_options(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["gtcourse", "train", "a b", "--resume", "--auto-resume"])
     assert _command() == "gtcourse train 'a b'"
     for name in ("TORCHELASTIC_RUN_ID", "GROUP_WORLD_SIZE", "LOCAL_WORLD_SIZE"):
@@ -192,7 +192,7 @@ def test_the_recorded_command_names_torchrun_and_does_not_resume(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_signal_reaches_every_seeds_process_and_the_same_command_continues_them(
+def test_a_signal_stops_the_processes_of_all_seeds_and_resume_continues_them(
     monkeypatch, tmp_path, file
 ):
     words = ["train", "gin-100k/zinc", "--data", file, "--epochs", "40", "--jobs", "2"]

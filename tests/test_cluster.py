@@ -55,7 +55,7 @@ def call(script: str, *words: object, env: dict[str, str], cwd: Path) -> str:
 
 
 @pytest.mark.slow
-def test_two_machines_train_one_model_and_a_restarted_job_ends_at_once(slurm, tmp_path):
+def test_two_machines_train_one_model_and_a_finished_job_is_not_repeated(slurm, tmp_path):
     prepare(tiny("zinc", 24), tmp_path / "graphs", stored=(), rows_per_part=6, progress=False)
     words = ("csa/zinc", "--data", "graphs", "--out", "runs", "--epochs", 2, "--batch-size", 4)
     call("train.sbatch", *words, env=slurm, cwd=tmp_path)
@@ -71,7 +71,7 @@ def test_two_machines_train_one_model_and_a_restarted_job_ends_at_once(slurm, tm
 
 
 @pytest.mark.slow
-def test_two_machines_share_the_preparation(slurm, tmp_path):
+def test_two_machines_prepare_one_data_set(slurm, tmp_path):
     write_some(tmp_path / "root")
     words = ("pcqm4mv2", "--root", "root", "--out", "graphs", "--rows", 6)
     left = tmp_path / f".dask-{slurm['SLURM_JOB_ID']}.json"

@@ -29,7 +29,7 @@ OF_SOME = "rdkit ogb networkx matplotlib sklearn IPython lightning_fabric pyarro
         ("sys", "gtcourse.cli", {"torch", "torch_geometric"}),  # so that --help comes at once
     ],
 )
-def test_importing_loads_nothing_that_only_some_readers_need(first, imported, left_out):
+def test_importing_the_package_loads_no_optional_library(first, imported, left_out):
     code = f"""
 import sys, {first}
 before = set(sys.modules)
@@ -39,19 +39,19 @@ print({{name.split(".")[0] for name in set(sys.modules) - before}} & {left_out})
     assert run(sys.executable, "-c", code) == "set()\n"
 
 
-def test_the_list_of_models_does_not_wait_for_pytorch():
+def test_listing_the_models_does_not_import_pytorch():
     code = "import sys; from gtcourse.cli import models; models(); print('torch' in sys.modules)"
     assert run(sys.executable, "-c", code).endswith("\nFalse\n")
 
 
-def test_every_public_name_is_there_once_it_is_asked_for():
+def test_every_public_name_is_imported_on_first_access():
     assert {getattr(gtcourse, name).__name__ for name in gtcourse.__all__} == {*gtcourse.__all__}
     assert {*gtcourse.__all__} <= {*dir(gtcourse)}
     with pytest.raises(AttributeError, match="module 'gtcourse' has no attribute 'grahps'"):
         gtcourse.grahps  # noqa: B018
 
 
-def test_training_from_a_file_needs_no_chemistry(tmp_path):
+def test_training_from_a_graph_file_needs_no_optional_library(tmp_path):
     """Without RDKit, ogb, networkx, scikit-learn, pyarrow or IPython, a model still trains."""
     code = f"""
 import sys
@@ -79,10 +79,12 @@ print(len(history.epochs))
 
 
 @pytest.mark.parametrize("path", MOVED)
-def test_an_old_import_path_gives_the_module_of_the_new_one_and_warns(path):
+def test_an_old_import_path_warns_and_returns_the_new_module(path):
     for name in [name for name in sys.modules if name == path or name.startswith(f"{path}.")]:
         del sys.modules[name]
-    with pytest.warns(FutureWarning, match=f"{path} is now {MOVED[path]}; the old path goes"):
+    with pytest.warns(
+        FutureWarning, match=f"{path} is now {MOVED[path]}; the old path will be removed"
+    ):
         module = import_module(path)
     if path != "gtcourse.training":
         assert module is import_module(MOVED[path])
@@ -91,7 +93,7 @@ def test_an_old_import_path_gives_the_module_of_the_new_one_and_warns(path):
 @pytest.mark.parametrize(
     ("path", "name"), [(path, name) for path, names in NAMES.items() for name in names]
 )
-def test_a_name_that_moved_to_another_module_is_found_there_and_warns(path, name):
+def test_a_name_that_moved_is_found_at_its_old_place_with_a_warning(path, name):
     module = import_module(path)
     home = NAMES[path][name]
     with pytest.warns(FutureWarning, match=f"{path}.{name} is now {home}.{name}; the old path"):

@@ -5,6 +5,7 @@ import math
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -130,7 +131,7 @@ def test_shares_by_hop_equal_the_loop_over_nodes_and_pairs(some, seed):
     torch.testing.assert_close(got, torch.cat(expected), rtol=1e-12, atol=1e-12)
 
 
-def test_pair_kinds_of_a_small_graph():
+def test_pair_kinds_of_a_small_graph_equal_those_found_by_hand():
     """A ring of four, a tail of three, and a node that no path reaches."""
     edges = [(0, 1), (1, 2), (2, 3), (3, 0), (3, 4), (4, 5), (5, 6)]
     graph = graph_of(8, edges + [(j, i) for i, j in edges])
@@ -227,7 +228,7 @@ def test_gradients_equal_finite_differences(name, variant):
 
 
 @EVERY
-def test_weights_times_gradients_equal_head_outputs_times_theirs(name, variant):
+def test_weights_times_gradients_sum_to_head_outputs_times_their_gradients(name, variant):
     """z is linear in the weights: the sums over rows are the products of z and its gradient."""
     model, batch = model_and_batch(name, variant, ONE, TWO)
     got = attention_times_gradient(model, batch)
@@ -260,9 +261,10 @@ def test_ablating_heads_equals_zero_columns_of_the_output_projection(name, varia
         attention = layers_of(cut)[layer].attention
         K = attention.output.in_features // attention.num_heads
         attention.output.weight.data[:, head * K : (head + 1) * K] = 0
-    with ablated(model, heads) as silent:
-        torch.testing.assert_close(silent(batch), cut(batch), **EXACT)
-        assert (silent(batch) - usual).abs().min() > 1e-6
+    for spelled in (heads, [*map(list, heads)], iter(heads), np.array(heads), torch.tensor(heads)):
+        with ablated(model, spelled) as silent:
+            torch.testing.assert_close(silent(batch), cut(batch), **EXACT)
+            assert (silent(batch) - usual).abs().min() > 1e-6
     torch.testing.assert_close(model(batch), usual, **EXACT)
 
 
@@ -277,7 +279,7 @@ def test_leaving_out_an_isolated_node_equals_the_graph_without_it(name, variant)
 @pytest.mark.parametrize(
     "attribute", [gradient_times_input, attention_times_gradient, leave_one_out]
 )
-def test_attributions_are_those_of_evaluation_whatever_the_mode(attribute):
+def test_attributions_use_evaluation_mode_and_restore_training_mode(attribute):
     """Also where gradients are switched off, and with dropout, which evaluation leaves out."""
     model, batch = model_and_batch("CGT", "categories of rings", ONE, TWO)
     expected = attribute(model, batch)
@@ -312,7 +314,7 @@ WRONG = {
     ),
     "the mask of nodes": (
         lambda: attention_entropy(*some_rows()),
-        "mask [2, 5]; expected [B, ..., ",
+        "mask [2, 5]; expected [B, L, H, T, T] and [B, T]: see",
     ),
     "a share of two": (
         lambda: attention_rollout(torch.ones(1, 1, 1, 2, 2), torch.ones(1, 2).bool(), residual=2.0),
@@ -324,7 +326,7 @@ WRONG = {
     ),
     "rows that do not sum to one": (
         lambda: attention_by_kind(torch.ones(2, L, H, 5, 5), pair_kinds(both()), both().mask),
-        "expected 1, as those of probabilities(attention, mask).",
+        "as probabilities(attention, mask) returns.",
     ),
     "less than no virtual node": (lambda: token_mask(both().mask, -1), "virtual_nodes is -1; expe"),
 }
@@ -343,7 +345,7 @@ def both():
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_interpreted_raises(name):
+def test_unsupported_models_and_inputs_raise(name):
     call, says = WRONG[name]
     with pytest.raises(ValueError, match=re.escape(says)):
         call()

@@ -44,7 +44,7 @@ SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "c1ccccc1O", "CCCN(C)CC", "CC1CCCCO1"]
 
 
 @pytest.mark.parametrize("name", available())
-def test_every_shipped_model_predicts_alike_alone_and_in_a_batch(name):
+def test_every_shipped_model_predicts_the_same_alone_and_in_a_batch(name):
     predictor = load(name)
     together = predictor.predict(SMILES)
     alone = torch.cat([predictor.predict([text]) for text in SMILES])
@@ -61,7 +61,7 @@ def test_csa_trained_on_zinc_predicts_the_penalized_logp_of_other_molecules(mole
 
 
 @pytest.mark.parametrize("name", ["csa/zinc", "graphormer-100k/molecules", "egt-100k/molecules"])
-def test_attention_comes_without_padding_in_the_order_given(name):
+def test_attention_is_returned_without_padding_in_the_order_of_the_molecules(name):
     values, attention = load(name).predict(SMILES, return_attention=True)
     torch.testing.assert_close(values, load(name).predict(SMILES), atol=1e-4, rtol=1e-4)
     assert [each.shape[-2:] for each in attention] == [(n, n) for n in (13, 1, 7, 7, 7)]
@@ -75,7 +75,7 @@ def ring(n: int, y: torch.Tensor, floats: bool) -> Data:
     return Data(x=x, edge_index=edge_index, edge_attr=node[:, None] % 3, y=y)
 
 
-def test_predictions_for_a_csv_have_a_reason_where_there_is_none(tmp_path):
+def test_csv_rows_without_a_prediction_give_a_reason(tmp_path):
     table = tmp_path / "in.csv"
     table.write_text("name,smiles\na,CCO\nb,CCX\nc,\n")
     out = tmp_path / "out.csv"
@@ -97,7 +97,7 @@ def test_rows_without_a_prediction_are_counted_on_stderr(tmp_path):
     assert "'CCX' is not a molecule" in done.stdout
 
 
-def test_a_prediction_does_not_read_targets(molecules):
+def test_predictions_do_not_depend_on_targets(molecules):
     predictor = load("csa-100k/molecules")
     labelled, other = (graph.clone() for graph in molecules.test[:2])
     unlabelled = other.clone()
@@ -108,13 +108,13 @@ def test_a_prediction_does_not_read_targets(molecules):
     assert labelled.y is not None
 
 
-def test_a_missing_value_has_a_reason():
+def test_a_missing_smiles_gives_a_reason():
     rows = load("csa-100k/molecules").predict_rows(["CCO", math.nan])
     assert rows["reason"] == ["", "it is nan; expected a SMILES string."]
     assert math.isnan(rows["prediction"][1])
 
 
-def test_cells_of_a_table_are_kept_as_text_and_earlier_predictions_keep_their_names(tmp_path):
+def test_table_cells_are_copied_unchanged_and_new_prediction_columns_are_numbered(tmp_path):
     table, once, twice = (tmp_path / name for name in ("in.csv", "once.csv", "twice.csv"))
     table.write_text('smiles;well;cas;salt;note\nCCO;1E5;007;NA;"a; b"\nCCN;2E3;0012;;é\n')
     call("predict", "csa-100k/molecules", "--csv", table, "--out", once)
@@ -135,7 +135,7 @@ def test_a_model_not_trained_on_molecules_raises_for_smiles(tmp_path):
         load(tmp_path / "run").predict_rows(["CCO"])
 
 
-def test_a_prediction_that_is_not_finite_has_a_reason():
+def test_a_prediction_that_is_not_finite_gives_a_reason():
     predictor = load("csa-100k/molecules")
     with torch.no_grad():
         next(predictor.model.parameters()).fill_(float("inf"))
@@ -144,7 +144,7 @@ def test_a_prediction_that_is_not_finite_has_a_reason():
     assert "not a molecule" in rows["reason"][1]
 
 
-def test_a_model_in_training_mode_predicts_in_evaluation_mode_and_stays_as_it_was():
+def test_predicting_uses_evaluation_mode_and_restores_training_mode():
     predictor = load("signnet-100k/molecules")
     expected = predictor.predict(SMILES)
     model = predictor.model
@@ -171,14 +171,14 @@ WRITINGS = {
 
 
 @pytest.mark.parametrize("name", available())
-def test_a_prediction_is_a_function_of_the_molecule(name):
+def test_predictions_do_not_depend_on_how_the_smiles_is_written(name):
     predictor = load(name)
     for smiles, writings in WRITINGS.items():
         values = predictor.predict([smiles, *writings])
         torch.testing.assert_close(values, values[:1].expand(len(values)), atol=1e-5, rtol=1e-5)
 
 
-def test_a_graph_is_that_of_the_molecule_with_its_atoms_in_the_order_written():
+def test_the_canonical_graph_is_a_renumbering_of_the_graph_as_written():
     for featurize in (zinc_data, own_data):
         canonical, order = canonical_graph("OC(=O)c1ccccc1OC(C)=O", featurize)
         written = featurize("OC(=O)c1ccccc1OC(C)=O")
@@ -189,14 +189,14 @@ def test_a_graph_is_that_of_the_molecule_with_its_atoms_in_the_order_written():
     assert zinc_data("[CH3][OH]").x.flatten().tolist() == [0, 1]  # C and O, not "C H3"
 
 
-def test_attention_has_the_atoms_in_the_order_written():
+def test_attention_keeps_the_atom_order_of_the_smiles():
     predictor = load("csa/zinc")
     _, (one, other) = predictor.predict(["CCOC(C)=O", "O=C(C)OCC"], return_attention=True)
     order = torch.tensor([5, 3, 4, 2, 1, 0])  # of the second's atoms in the first
     torch.testing.assert_close(one[..., order[:, None], order], other, atol=1e-5, rtol=1e-4)
 
 
-def test_the_largest_piece_of_a_salt_can_be_read_alone(tmp_path):
+def test_a_salt_can_be_reduced_to_its_largest_fragment(tmp_path):
     predictor = load("csa/zinc")
     alone = predictor.predict(["CC(=O)[O-]"])
     assert not predictor.predict(["CC(=O)[O-].C[NH3+]"]).equal(alone)
@@ -219,7 +219,7 @@ def own_run(folder, words: dict[str, object], task: str, *more: str):
     return shown, load(run)
 
 
-def test_targets_are_standardised_in_training_and_predicted_in_their_unit(tmp_path, molecules):
+def test_targets_are_standardised_in_training_and_predicted_in_their_own_unit(tmp_path, molecules):
     values = {graph.smiles: 250 + 10 * graph.y.item() for graph in molecules.train[:100]}
     _, predictor = own_run(tmp_path, values, "regression", "--epochs", "3")
     scale = predictor.record.config["changed"]["own_data"]["scale"]
@@ -240,7 +240,7 @@ def test_binary_targets_are_predicted_as_probabilities_or_logits(tmp_path, molec
     torch.testing.assert_close(torch.tensor(rows["probability y"]), expected)
 
 
-def test_classes_have_a_probability_each(tmp_path, molecules):
+def test_each_class_gets_a_probability(tmp_path, molecules):
     words = ("low", "high", "middle")
     values = {g.smiles: words[i % 3] for i, g in enumerate(molecules.train[:60])}
     _, predictor = own_run(tmp_path, values, "classes", "--epochs", "1")
@@ -251,7 +251,7 @@ def test_classes_have_a_probability_each(tmp_path, molecules):
     torch.testing.assert_close(sums, torch.ones(len(SMILES)))
 
 
-def test_other_labels_in_a_file_of_the_same_name_are_another_run(tmp_path, molecules):
+def test_a_file_with_changed_labels_is_not_resumed(tmp_path, molecules):
     smiles = [graph.smiles for graph in molecules.train[:30]]
     own_run(tmp_path, {text: i for i, text in enumerate(smiles)}, "regression", "--epochs", "1")
     table = tmp_path / "my.csv"
@@ -263,7 +263,7 @@ def test_other_labels_in_a_file_of_the_same_name_are_another_run(tmp_path, molec
 
 
 @pytest.mark.slow
-def test_each_fold_is_a_run_and_their_mean_is_printed(tmp_path, molecules, monkeypatch):
+def test_each_fold_is_a_run_and_the_mean_over_folds_is_printed(tmp_path, molecules, monkeypatch):
     monkeypatch.setattr("gtcourse.cli.subprocess", SimpleNamespace(Popen=InThisProcess))
     table = tmp_path / "my.csv"
     rows = [f"{g.smiles},{g.y.item()}" for g in molecules.train[:30]]
@@ -300,7 +300,7 @@ def test_ensemble_of_a_shipped_model_averages_its_seeds():
     assert alone.std() > 0
 
 
-def test_similarity_is_1_for_a_training_molecule_and_by_hand_for_others():
+def test_similarity_equals_1_for_training_molecules_and_a_hand_computed_value_otherwise():
     known = fingerprints(["CCO", "c1ccccc1"])
     one, two, none = nearest_similarity(fingerprints(["OCC", "CCCO", "[Na+]"]), known)
     assert one == 1
@@ -309,7 +309,7 @@ def test_similarity_is_1_for_a_training_molecule_and_by_hand_for_others():
     assert none == 0
 
 
-def test_predictions_come_with_the_similarity_to_the_training_molecules(tmp_path, molecules):
+def test_predictions_include_the_similarity_to_the_training_molecules(tmp_path, molecules):
     values = {graph.smiles: i for i, graph in enumerate(molecules.train[:30])}
     _, predictor = own_run(tmp_path, values, "regression", "--epochs", "1")
     similarity = predictor.predict_rows([*values, "CC[Si](C)(C)C", "CCX"])["similarity"]
@@ -318,14 +318,14 @@ def test_predictions_come_with_the_similarity_to_the_training_molecules(tmp_path
     assert math.isnan(similarity[31])
 
 
-def test_large_molecules_share_a_batch_with_few_others():
+def test_batches_of_large_molecules_are_smaller():
     pairs = predict.PAIRS_AT_ONCE["cuda"]
     batches = predict._batches([0, 1, 2, 3, 4], [10, 10, 300, 400, 2000], 2, pairs)
     assert batches == [[0, 1], [2], [3], [4]]
     assert predict._batches([0, 1, 2], [200, 250, 256], 64, pairs) == [[0, 1, 2]]
 
 
-def test_large_molecules_warn_of_their_memory_and_time_before_prediction():
+def test_large_molecules_warn_about_memory_and_time_before_prediction():
     predictor = load("csa-100k/molecules")
     small = predictor.memory_of(100)
     large = predictor.memory_of(200)
@@ -343,7 +343,7 @@ def test_large_molecules_warn_of_their_memory_and_time_before_prediction():
     assert load("signnet-100k/molecules").memory_of(100) is None
 
 
-def test_many_molecules_use_the_fused_form_and_are_predicted_as_few_are(monkeypatch):
+def test_many_molecules_use_the_fused_form_with_equal_predictions(monkeypatch):
     pytest.importorskip("numba")
     predictor = load("csa-rings/zinc")
     few = predictor.predict_rows([*SMILES, "CCX"])
@@ -362,7 +362,7 @@ def test_many_molecules_use_the_fused_form_and_are_predicted_as_few_are(monkeypa
 
 
 @pytest.mark.parametrize("name", ["csa-100k/molecules", "egt-100k/molecules"])
-def test_a_shipped_model_knows_its_training_molecules(name, molecules):
+def test_a_shipped_model_includes_fingerprints_of_its_training_molecules(name, molecules):
     smiles = [molecules.train[i].smiles for i in (0, 3999, 4000)] + ["CC[Si](C)(C)C"]
     similarity = load(name).predict_rows(smiles)["similarity"]
     assert similarity[:2] == [1, 1]
@@ -381,7 +381,7 @@ def test_every_shipped_model_has_a_card():
     assert {card.name for card in predict.available_models()} == {*available()}
 
 
-def test_the_explorer_is_one_page_without_other_hosts(tmp_path):
+def test_the_explorer_is_one_page_that_loads_nothing_from_other_hosts(tmp_path):
     out = tmp_path / "page.html"
     call("explore", "csa/zinc,egt-100k/molecules", "CCO", "c1ccccc1O", "--out", out)
     page = out.read_text()
@@ -393,7 +393,7 @@ def test_the_explorer_is_one_page_without_other_hosts(tmp_path):
 @pytest.mark.parametrize(
     "recipe", ["csa-rings/zinc", "graphormer-slim/zinc", "grpe-small/zinc", "egt-100k/zinc"]
 )
-def test_training_on_a_csv_and_loading_the_run(recipe, tmp_path, molecules):
+def test_a_run_trained_on_a_csv_can_be_loaded(recipe, tmp_path, molecules):
     table = tmp_path / "my.csv"
     graphs = molecules.train[:40]
     rows = [f"{g.smiles},{int(g.y.item() > 0)},{'' if i % 5 else 1}" for i, g in enumerate(graphs)]
@@ -428,7 +428,7 @@ def test_fine_tuning_starts_from_the_trained_weights_with_a_new_head(tmp_path, m
 
 
 @pytest.mark.parametrize("name", available())
-def test_a_shipped_model_is_fine_tuned_by_the_recipe_of_its_name_and_by_no_other(name):
+def test_a_shipped_model_is_fine_tuned_only_with_the_recipe_of_its_name(name):
     own = own_recipe(name, "regression", ["y"], predict.features_of(name))
     model = fine_tuned(own, name).build_model()
     trained = load(name).model
@@ -441,7 +441,7 @@ def test_a_shipped_model_is_fine_tuned_by_the_recipe_of_its_name_and_by_no_other
         fine_tuned(other, name)
 
 
-def test_a_published_recipe_starts_from_trained_weights_as_well():
+def test_a_published_recipe_can_start_from_trained_weights():
     tuned = fine_tuned(RECIPES["csa/zinc"], "csa/zinc")
     assert tuned.changed["start"] == "csa/zinc"
     weights = tuned.build_model().state_dict()
@@ -452,7 +452,7 @@ def test_a_published_recipe_starts_from_trained_weights_as_well():
         fine_tuned(RECIPES["csa-rings/zinc"], "csa/zinc")
 
 
-def test_a_csv_is_read_with_the_vocabularies_of_the_model_that_training_starts_from():
+def test_fine_tuning_reads_a_csv_with_the_vocabularies_of_the_trained_model():
     """A model of OGB's molecules may know more categories than OGB's vocabulary has, or fewer."""
     assert vocabularies_of("csa/zinc") == ((28,), (4,))
     known = ((512,) * 9, (5, 3, 2))
@@ -464,7 +464,7 @@ def test_a_csv_is_read_with_the_vocabularies_of_the_model_that_training_starts_f
     assert again.build_model.args[0] == config
 
 
-def test_the_features_of_ogb_are_within_its_vocabulary():
+def test_ogb_features_are_within_ogbs_vocabulary():
     featurize, atoms, bonds = FEATURES["ogb"]
     own = own_recipe(RECIPES["csa/zinc"], "regression", ["y"], "ogb").build_model.args[0]
     assert (own.num_node_types, own.num_edge_types) == (atoms, bonds)
@@ -474,7 +474,7 @@ def test_the_features_of_ogb_are_within_its_vocabulary():
     assert (graph.edge_attr < torch.tensor(bonds)).all()
 
 
-def test_sizes_of_older_records_mean_the_same():
+def test_size_names_of_older_records_are_understood():
     old = {"node_columns": (5,), "edge_columns": (3,)}
     new = {"num_node_types": (5,), "num_edge_types": (3,)}
     configs = [
@@ -488,7 +488,7 @@ def test_sizes_of_older_records_mean_the_same():
     "model",
     ["gin", "gat", "gatedgcn", "signnet", "graphormer-slim", "egt-100k", "grpe-small", "csa-rings"],
 )
-def test_a_recipe_for_graphs_has_their_vocabularies_and_reads_every_column(model):
+def test_a_recipe_adapted_to_graphs_reads_every_feature_column(model):
     edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
     x = torch.tensor([[0, 3], [4, 1], [2, 0]])
     edge_attr = torch.tensor([[2, 1]] * 4)
@@ -521,7 +521,7 @@ def test_a_recipe_for_graphs_has_their_vocabularies_and_reads_every_column(model
         ("egt-100k/zinc", "edge", "classes"),
     ],
 )
-def test_targets_of_graphs_nodes_and_edges(name, level, task, floats, tmp_path):
+def test_targets_belong_to_graphs_nodes_or_edges(name, level, task, floats, tmp_path):
     sizes = [*range(3, 13)]
     of = {"graph": lambda n: torch.tensor([n % 3])}.get(level, lambda n: torch.arange(n) % 2)
     as_target = torch.Tensor.long if task == "classes" else torch.Tensor.float
@@ -595,7 +595,7 @@ def cases(predictor):
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
-def test_a_model_compiled_without_graph_breaks_or_exported_agrees_on_other_sizes(name):
+def test_compiled_and_exported_models_agree_on_other_sizes(name):
     predictor, program = exported(name)
     program = program.module()
     torch._dynamo.reset()
@@ -609,7 +609,7 @@ def test_a_model_compiled_without_graph_breaks_or_exported_agrees_on_other_sizes
 
 @pytest.mark.filterwarnings("ignore")  # of the converter
 @pytest.mark.parametrize("name", TRANSFORMERS)
-def test_onnxruntime_agrees_on_other_sizes(name, tmp_path, monkeypatch):
+def test_onnx_models_agree_on_other_sizes(name, tmp_path, monkeypatch):
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     predictor, program = exported(name)
@@ -625,7 +625,7 @@ def test_onnxruntime_agrees_on_other_sizes(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore")  # of the converter
-def test_the_page_on_onnx_predicts_as_the_package_does(tmp_path, monkeypatch):
+def test_the_onnx_pages_code_predicts_as_the_package_does(tmp_path, monkeypatch):
     pytest.importorskip("onnxruntime")
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "book" / "onnx.md").read_text(encoding="utf-8")
@@ -641,6 +641,8 @@ def test_the_page_on_onnx_predicts_as_the_package_does(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [f"{name}-100k" for name in ON_EDGES])
-def test_a_model_on_lists_of_edges_cannot_be_exported(name):
-    with pytest.raises(ValueError, match=f"{name}.* cannot be exported: it runs on edges"):
+def test_exporting_a_model_on_edge_lists_raises(name):
+    with pytest.raises(
+        ValueError, match=f"{name}.* cannot be exported, because it runs on lists of edges"
+    ):
         predict.export(small(name))

@@ -15,11 +15,11 @@ def three_megabytes_but_two_at_a_time():
     return second, third
 
 
-def test_the_peak_is_what_is_held_at_a_time():
+def test_peak_memory_counts_only_what_is_allocated_at_the_same_time():
     assert peak_mb(three_megabytes_but_two_at_a_time) == 2.0
 
 
-def test_models_of_about_one_size_are_trained_on_the_same_graphs_and_compared(molecules):
+def test_models_of_similar_size_are_compared_on_the_same_graphs(molecules):
     subjects = [subject(name, molecules.train[:6]) for name in (*PEERS, *ENTRIES)]
     before = [[p.detach().clone() for p in one.model.parameters()] for one in subjects]
     rows = compare(subjects, rounds=2)

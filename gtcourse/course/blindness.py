@@ -2,13 +2,14 @@
 
 A trained model can fail for two reasons. Either its layers give two graphs the same vectors, so
 that it cannot see a difference, or training did not find the difference. Colour refinement
-separates the two reasons. Nodes start with a colour; in each round a node's new colour stands for
-its old one together with the multiset of (label of the pair, colour of the other node) over all
-nodes that it sees. A :class:`View` says which nodes those are and what labels the pairs. Two graphs
-with the same multiset of colours get the same prediction from every model with that view, whatever
-its weights; graphs with different ones are told apart by almost all weights.
+separates the two reasons. Nodes start with a colour. In each round, a node's new colour stands for
+its old colour together with the multiset of (label of the pair, colour of the other node) over all
+nodes that it receives messages from. A :class:`View` says which nodes those are and what labels the
+pairs. Two graphs with the same multiset of colours get the same prediction from every model with
+that view, for any weights. Graphs with different multisets get different predictions for almost all
+weights.
 
-Nothing is rounded. A colour is the number of its signature in one dictionary for all graphs, and
+Nothing is rounded. A colour is the index of its signature in one dictionary for all graphs, and
 random-walk probabilities and powers of the Laplacian are computed modulo prime numbers.
 
 Shapes: G graphs, n nodes of one graph.
@@ -35,6 +36,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gtcourse.course.records import measurement, recorded
+from gtcourse.graphs.check import whole_number
 from gtcourse.graphs.molecules import molecule_graph
 
 Integers = NDArray[np.int64]
@@ -46,12 +48,12 @@ PRIMES = (14_999_981, 14_999_977, 14_999_969)
 """For n ≤ 40 nodes, a product of two matrices modulo one of them is exact in float64."""
 
 HIGHEST_POWER = 40
-"""Of the Laplacian, which has at most n ≤ 40 different eigenvalues: higher powers add nothing."""
+"""The Laplacian has at most n ≤ 40 different eigenvalues, so higher powers add nothing."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledGraph:
-    """A graph as integers.
+    """A graph with integers as labels of nodes and edges.
 
     Attributes:
         atoms: ``[n]``, the category of each node.
@@ -92,12 +94,12 @@ class View:
 
     Attributes:
         nodes: the names in ``PARTS`` of what a node starts with.
-        sees: the nodes from which a node receives something.
+        sees: the nodes from which a node receives messages.
         pairs: the names in ``PARTS`` of what labels a pair.
-        counts: True if a node sums over the nodes that it sees, so that it can count them. A mean
-            depends only on their shares. The readout over a graph's nodes is of the same kind.
-        rounds: the number of layers; None for as many as split a class of colours.
-        graph: the name in ``PARTS`` of what the readout knows of the whole graph, or "".
+        counts: True if a node sums over the nodes that it sees, so that it can count them; a mean
+            depends only on their shares. The same holds for the readout over a graph's nodes.
+        rounds: the number of layers; None for as many as still split a colour class.
+        graph: the name in ``PARTS`` of what the readout reads of the whole graph, or "".
     """
 
     nodes: tuple[str, ...] = ("atom",)
@@ -112,11 +114,11 @@ class View:
         return _last(self._refinement(graphs), self.rounds)
 
     def classes(self, graphs: Sequence[LabelledGraph]) -> Integers:
-        """A number for each graph, ``[G]``: equal numbers cannot be told apart."""
+        """A number for each graph, ``[G]``: graphs with equal numbers cannot be told apart."""
         return self._readout(self.colours(graphs), graphs)
 
     def classes_by_round(self, graphs: Sequence[LabelledGraph], rounds: int) -> list[Integers]:
-        """:meth:`classes` after 0, 1, …, ``rounds`` rounds, and last until nothing changes."""
+        """:meth:`classes` after 0, 1, …, ``rounds`` rounds, and finally the stable classes."""
         found = [self._readout(colours, graphs) for colours in self._refinement(graphs)]
         stable = found[-1]
         found += [stable] * (rounds + 1 - len(found))
@@ -144,7 +146,7 @@ def refine(
     rounds: int | None = None,
     counts: bool = True,
 ) -> list[Integers]:
-    """The colours of :func:`refinement` after at most so many rounds; None for the last ones."""
+    """The colours of :func:`refinement` after ``rounds`` rounds; if None, the stable colours."""
     return _last(refinement(start, labels, counts=counts), rounds)
 
 
@@ -156,8 +158,8 @@ def refinement(
     Args:
         start: the nodes' first colours, ``[n]`` for each graph.
         labels: of all pairs, ``[n, n]`` for each graph: 0 and above, or ``UNSEEN``.
-        counts: whether a node sees how often a pair of label and colour occurs; if not, it sees
-            the share of each pair.
+        counts: whether a node counts how often a pair of label and colour occurs; if not, it reads
+            only the share of each pair.
 
     Yields:
         The nodes' colours, numbered from 0 across all graphs, after 0, 1, 2, … rounds; the last
@@ -197,8 +199,8 @@ def graph_classes(
     """One number for each multiset of nodes' colours, ``[G]``.
 
     Args:
-        counts: whether the readout is a sum, or a mean.
-        known: an array for each graph that the readout reads besides the nodes.
+        counts: whether the readout is a sum (True) or a mean.
+        known: an array for each graph that the readout reads in addition to the nodes.
     """
     signatures = []
     for index, colour in enumerate(colours):
@@ -319,8 +321,9 @@ def exact_walks(graphs: Sequence[LabelledGraph], steps: int) -> list[NDArray[np.
 def exact_laplacian(graphs: Sequence[LabelledGraph]) -> list[NDArray[np.uint64]]:
     """Fingerprints of the powers of L = D − A, ``[n, n]`` each.
 
-    Powers 0 to 40 determine, and are determined by, the eigenvalues and the projectors on the
-    eigenspaces, so they are all that is independent of the choice of eigenvectors.
+    Powers 0 to 40 determine the eigenvalues and the projectors onto the eigenspaces, and the
+    reverse is true as well. So they contain everything that does not depend on the choice of
+    eigenvectors.
     """
     return _powers(graphs, _laplacian, range(HIGHEST_POWER + 1), lambda power: power)
 
@@ -449,7 +452,7 @@ def error_floor(classes: Integers, y: NDArray) -> float:
     """The smallest mean absolute error of any function of the class.
 
     That function predicts the median of each class. A graph that is alone in its class has no
-    error, so that the floor is too low for graphs outside of the sample.
+    error, so the floor is too low for graphs outside the sample.
     """
     order = np.argsort(classes, kind="stable")
     ends = np.flatnonzero(np.diff(classes[order])) + 1
@@ -466,7 +469,7 @@ def collisions(classes: Integers) -> int:
 def best_accuracy(classes: Integers, labels: NDArray) -> float:
     """The largest accuracy of any function of the class, which predicts the most common label.
 
-    Like :func:`error_floor` it is too optimistic for graphs, or nodes, outside of the sample.
+    Like :func:`error_floor`, it is too optimistic for graphs, or nodes, outside the sample.
     """
     _, label = np.unique(labels, return_inverse=True)
     both, count = np.unique(np.stack([classes, label]), axis=1, return_counts=True)
@@ -483,10 +486,10 @@ def connected_graphs(largest: int) -> tuple[LabelledGraph, ...]:
     """All connected graphs of 1 to ``largest`` (at most 8) nodes, up to isomorphism, by size.
 
     Each graph of n + 1 nodes comes from one of n nodes by joining a new node to a set of others.
-    Isomorphic copies are dropped by 2-FWL, which is complete up to 8 nodes: the known numbers of
-    graphs, 1, 1, 2, 6, 21, 112, 853 and 11,117, confirm it.
+    2-FWL identifies isomorphic copies. It separates all graphs of up to 8 nodes, as the known
+    numbers of graphs confirm: 1, 1, 2, 6, 21, 112, 853 and 11,117.
     """
-    if not 1 <= largest <= 8:
+    if whole_number("largest", largest, 1) > 8:
         raise ValueError(f"largest is {largest}; expected 1 to 8 nodes.")
     stack = np.zeros((1, 1, 1), dtype=np.uint8)
     graphs = [unlabelled(stack[0])]
@@ -534,7 +537,7 @@ def _mixed(values: NDArray, salt: int) -> NDArray[np.uint64]:
 def smallest_pair(
     classes: Integers, graphs: Sequence[LabelledGraph]
 ) -> tuple[LabelledGraph, LabelledGraph] | None:
-    """The first two graphs of one class; None if all are told apart. ``graphs`` go by size."""
+    """The first two graphs of one class, or None; ``graphs`` have to be sorted by size."""
     first: dict[int, int] = {}
     for index, found in enumerate(classes.tolist()):
         if found in first:
@@ -546,27 +549,32 @@ def smallest_pair(
 def fooled_by(
     layer: Callable[[Tensor], Tensor], largest: int = 6, tolerance: float = 1e-9
 ) -> tuple[LabelledGraph, LabelledGraph] | None:
-    """The smallest two connected graphs for which a layer, with its readout, has one result.
+    """The smallest two connected graphs for which a layer with a readout gives the same result.
 
     Args:
-        layer: takes an adjacency matrix, ``[n, n]`` in float64, and returns numbers for the graph
-            in any shape that does not depend on n.
+        layer: takes an adjacency matrix, ``[n, n]`` in float64, and returns a tensor for the graph,
+            whose shape does not depend on n.
         largest: the number of nodes up to which graphs are tried, at most 8.
         tolerance: numbers that differ by no more than this, relative to the largest, are equal.
 
     Returns:
-        The pair whose second graph comes first, by size; None if all are told apart.
+        The pair whose second graph comes first by size; None if there is no such pair.
     """
     graphs = connected_graphs(largest)
     with torch.no_grad():
         results = [layer(torch.from_numpy(g.bonds).double()).flatten() for g in graphs]
     if len({result.shape for result in results}) > 1:
-        raise ValueError("the layer's result changes its shape with the graph; expected a readout.")
+        raise ValueError(
+            "the shape of the layer's result depends on the graph; expected a readout."
+        )
     values = torch.stack(results).double().numpy()  # [G, numbers]
     if not np.isfinite(values).all():
         graph = graphs[int(np.argmin(np.isfinite(values).all(axis=1)))]
         size = len(graph.atoms)
-        raise ValueError(f"a graph of {size} nodes gets NaN or infinity; expected finite numbers.")
+        raise ValueError(
+            f"the layer returns NaN or infinity for a graph of {size} nodes; expected finite "
+            "numbers."
+        )
     scale = max(np.abs(values).max(), 1.0)
     columns = [_steps(column / scale, tolerance) for column in values.T]
     classes = _numbered([[*zip(*(column.tolist() for column in columns), strict=True)]])[0]
@@ -574,12 +582,16 @@ def fooled_by(
 
 
 def from_graph6(text: str) -> LabelledGraph:
-    """An unlabelled graph in the notation of the records."""
-    return unlabelled(nx.to_numpy_array(nx.from_graph6_bytes(text.encode())))
+    """An unlabelled graph from the graph6 notation of the records."""
+    try:
+        graph = nx.from_graph6_bytes(text.encode())
+    except (AttributeError, IndexError, ValueError, nx.NetworkXError):
+        raise ValueError(f"{text!r} is no graph in graph6; expected one such as 'Bw'.") from None
+    return unlabelled(nx.to_numpy_array(graph))
 
 
 def from_smiles(smiles: str) -> LabelledGraph:
-    """A molecule with the embedded molecules' types of atoms and bonds."""
+    """A molecule with the atom and bond types of the embedded molecules."""
     atoms, bonds = molecule_graph(smiles)
     matrix = np.zeros((len(atoms), len(atoms)), dtype=np.int64)
     for i, j, kind in bonds:
@@ -599,17 +611,18 @@ def as_data(graph: LabelledGraph) -> Data:
 
 @dataclass(frozen=True)
 class Rung:
-    """A model of the book, and how well any model with its view can do.
+    """A model of the book, and the best error of any model with its view.
 
     Errors are mean absolute errors of penalised logP on the embedded molecules.
 
     Attributes:
-        chapter: that introduces the model.
+        chapter: the chapter that introduces the model.
         model: its name.
-        view: what it reads, a name in the record; or less than that, where ``floor`` is 0 already.
-        floor: the least error of any function of the view, on all 12,000 molecules.
-        train: the loss in the last epoch of the recorded runs, a mean over seeds.
-        test: the test error of the recorded runs, a mean over seeds.
+        view: the name in the record of what it reads, or of a part of it that already gives a
+            ``floor`` of 0.
+        floor: the smallest error of any function of the view, on all 12,000 molecules.
+        train: the loss in the last epoch of the recorded runs, averaged over seeds.
+        test: the test error of the recorded runs, averaged over seeds.
     """
 
     chapter: int
@@ -651,13 +664,13 @@ def ladder(chapter: int) -> list[Rung]:
 def agrees(
     predict: Callable[[nn.Module], Tensor], model: nn.Module, classes: Integers, *, seeds: int = 4
 ) -> bool:
-    """Whether a model with random weights tells apart exactly the graphs that its view does.
+    """Whether a model with random weights separates exactly the graphs that its view separates.
 
     Args:
         predict: applies the model to all graphs, in float64, ``[G]``.
         model: in evaluation mode; its weights are overwritten with random ones.
-        classes: of the view, ``[G]``.
-        seeds: predictions count as equal only if they are for each of these weights.
+        classes: the classes of the view, ``[G]``.
+        seeds: predictions count as equal only if they are equal for the weights of every seed.
     """
     model = model.double().eval()
     outputs = []
@@ -676,7 +689,7 @@ def agrees(
 
 
 def num_different(values: Tensor, tolerance: float = 1e-9) -> int:
-    """How many different numbers there are, up to ``tolerance`` of the largest."""
+    """The number of different values, up to ``tolerance`` relative to the largest."""
     found = values.detach().double().flatten().numpy()
     return 1 + int(_steps(found / np.abs(found).max(), tolerance).max())
 

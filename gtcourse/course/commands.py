@@ -1,4 +1,4 @@
-"""``gtcourse explore | bench | costs``, beside the library's commands; ``main`` runs them all."""
+"""``gtcourse explore | bench | costs``, and the library's commands; ``main`` runs all of them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ __all__ = ["app", "main"]
 def explore(
     models: str = Argument(
         metavar="MODEL[,MODEL...]",
-        help="one or more trained models, with commas between them (`gtcourse models` lists them)",
+        help="one or more trained models, separated by commas (`gtcourse models` lists them)",
     ),
     molecules: list[str] = Argument(
-        help="SMILES, each in quotation marks, because the shell reads brackets in another way"
+        help="SMILES, each in quotation marks, because brackets have a meaning in the shell"
     ),
     out: Path = Option(
         "explore.html",
         parser=path_of_option,
         metavar="<path>",
-        help="the HTML file to write, which any web browser shows",
+        help="the HTML file to write, which any web browser can open",
     ),
 ) -> None:
     """Write a web page that shows what trained models attend to in your molecules.
@@ -50,16 +50,17 @@ def explore(
 
     [bold]gtcourse explore csa/zinc "CC(=O)Oc1ccccc1C(=O)O" --out aspirin.html[/]
     """
-    for model in models.split(","):
-        model_path(model)
+    names = [name.strip() for name in models.split(",")]
+    for name in names:
+        model_path(name)
     check_place("--out", out)
     import_torch()
     from gtcourse.course.explorer import page
     from gtcourse.graphs.io import replacing
 
-    content = page(models.split(","), molecules)
+    content = page(names, molecules)
     with replacing(out) as temporary:
-        temporary.write_text(content)
+        temporary.write_text(content, encoding="utf-8")
     print(f"the page: {out}")
 
 
@@ -67,7 +68,7 @@ def explore(
 def bench(
     recipe: str = RECIPE,
     data: str = DATA,
-    steps: int = Option(20, min=1, help="training steps to time, after as many to warm up"),
+    steps: int = Option(20, min=1, help="number of steps to time, after as many to warm up"),
     precision: Precision = PRECISION,
     compile: bool = COMPILE,
     buckets: int = BUCKETS,
@@ -98,16 +99,16 @@ def costs(
     nodes: list[int] = Option(
         [16, 64, 256, 1024],
         min=1,
-        help="nodes of a graph (atoms of a molecule); repeat the option for several sizes",
+        help="nodes in a graph (atoms in a molecule); repeat the option for several sizes",
     ),
     batch_size: int | None = Option(
-        None, min=1, help="graphs in a training step, in place of the recipe's number"
+        None, min=1, help="number of graphs in a batch, in place of the recipe's number"
     ),
 ) -> None:
     """Count how much memory and arithmetic a training step needs for larger graphs.
 
     Memory is in MiB, arithmetic in GFLOP (10⁹ additions and multiplications).
-    They are counted without being used: nothing is trained.
+    Nothing is trained; the numbers are counted without running the step.
 
     [bold]gtcourse costs csa-rings/zinc --nodes 30 --nodes 300[/]
     """
@@ -116,22 +117,26 @@ def costs(
     import_torch()
     from gtcourse.course.costs import against_nodes
     from gtcourse.recipes import get_recipe
-    from gtcourse.runs.run import data_for, loaders
+    from gtcourse.runs.run import check_data, data_for, loaders
 
     chosen = get_recipe(recipe)
     graphs = batch_size or chosen.batch_size
     few = data_for(chosen, data).first(1)
+    check_data(chosen, few)
     sample = next(iter(loaders(chosen, few, seed=0, buckets=1, static_shapes=False)[0]))
     try:
         counted = against_nodes(chosen.build_model(), chosen.task, sample, nodes, graphs)
     except NotImplementedError:
         raise ValueError(
-            f"{recipe} works on lists of edges or of paths, of which the numbers of nodes and "
-            "graphs say nothing; expected a model that works on all pairs alone."
+            f"{recipe} works on lists of edges or of paths, whose lengths do not "
+            "follow from the numbers of nodes and graphs; expected a model that works on all pairs "
+            "of nodes."
         ) from None
     print(f"{recipe}, batches of {graphs} graphs, float32")
     sizes = {part: getattr(counted[0], part) for part in ("parameters", "gradients", "optimizer")}
-    print("MiB for any graphs:", ", ".join(f"{n} {s / 2**20:,.1f}" for n, s in sizes.items()))
+    print(
+        "MiB for graphs of any size:", ", ".join(f"{n} {s / 2**20:,.1f}" for n, s in sizes.items())
+    )
     print("   nodes  activations, MiB   all, MiB       GFLOP  operations")
     for number, step in zip(nodes, counted, strict=True):
         memory = f"{step.activations / 2**20:>17,.0f} {step.memory / 2**20:>10,.0f}"

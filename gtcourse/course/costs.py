@@ -1,8 +1,7 @@
-"""What a training step costs: counted by tensors without numbers, and measured on this machine.
+"""What a training step costs: counted with tensors without values, and measured on this machine.
 
-Steps are counted by :mod:`gtcourse.train.costs`. What is held for a graph of N nodes is
-a + b N + c N² bytes at every moment of the step (:class:`StepFormula`), and the peak is the largest
-of these moments.
+Steps are counted by :mod:`gtcourse.train.costs`. At every moment of a step, a graph of N nodes
+takes a + b N + c N² bytes (:class:`StepFormula`). The peak is the largest of these values.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from torch.utils.benchmark import Timer
 
 from gtcourse.course.records import measurement
 from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.check import whole_number
 from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.recipes.recipe import Recipe
+from gtcourse.recipes import Recipe, as_recipe
 from gtcourse.runs.record import device_name
-from gtcourse.runs.run import loaders
+from gtcourse.runs.run import check_data, loaders
 from gtcourse.train.costs import StepCosts, step_costs, stretched
 from gtcourse.train.loop import compiled, device, launch, train_step
 from gtcourse.train.tasks import Task
@@ -30,7 +30,7 @@ from gtcourse.train.tasks import Task
 def against_nodes(
     model: nn.Module, task: Task, batch: GraphBatch, nodes: Sequence[int], graphs: int = 1
 ) -> list[StepCosts]:
-    """The step's costs for ``graphs`` graphs like those of ``batch``, at several sizes."""
+    """The costs of a step for ``graphs`` graphs like those of ``batch``, at several sizes."""
     return [step_costs(model, task, stretched(batch, graphs, N)) for N in nodes]
 
 
@@ -39,9 +39,9 @@ class StepFormula:
     """The costs of one training step for B graphs of N nodes, in single precision.
 
     Attributes:
-        parameters, gradients, optimizer: bytes, whatever B and N.
-        flops: a, b, c of the products' a + b N + c N², for a graph.
-        activations: of several moments a, b, c each, in bytes for a graph.
+        parameters, gradients, optimizer: bytes, for any B and N.
+        flops: a, b, c of the operations in matrix products, a + b N + c N² for a graph.
+        activations: a, b, c for each of several moments, in bytes for a graph.
     """
 
     parameters: int
@@ -51,25 +51,25 @@ class StepFormula:
     activations: tuple[tuple[float, float, float], ...]
 
     def held(self, graphs: int, nodes: int) -> float:
-        """Bytes held for the graphs at the worst moment."""
+        """Bytes of the graphs at the moment with the largest memory."""
         return graphs * max(float(np.polyval(abc[::-1], nodes)) for abc in self.activations)
 
     def memory(self, graphs: int, nodes: int) -> float:
         return self.parameters + self.gradients + self.optimizer + self.held(graphs, nodes)
 
     def products(self, graphs: int, nodes: int) -> float:
-        """Floating-point operations in products of matrices."""
+        """Floating-point operations in matrix products."""
         return graphs * float(np.polyval(self.flops[::-1], nodes))
 
 
 def recorded_formulas() -> dict[str, StepFormula]:
-    """Those of the leaderboard's dense models, by name (``python -m experiments.chapter12``)."""
+    """Formulas of the leaderboard's dense models, by name (``python -m experiments.chapter12``)."""
     formulas = measurement("step-formulas")["formulas"]
     return {name: StepFormula(**formula) for name, formula in formulas.items()}
 
 
 def measure(
-    recipe: Recipe,
+    recipe: Recipe | str,
     data: GraphDataset,
     *,
     steps: int = 20,
@@ -77,11 +77,14 @@ def measure(
     compile: bool = False,
     buckets: int = 1,
 ) -> dict[str, str]:
-    """Means of ``steps`` training steps and forward passes after as many to warm up, with units.
+    """Mean times of ``steps`` training steps and forward passes, after as many to warm up.
 
-    Both include making the batch. On a CPU, memory is counted for one batch (:func:`step_costs`),
-    in float32 and not compiled.
+    Both include building the batch. On a CPU, memory is counted for one batch (:func:`step_costs`),
+    in float32 and without compilation.
     """
+    recipe = as_recipe(recipe)
+    check_data(recipe, data)
+    steps = whole_number("steps", steps, 1)
     train, *_ = loaders(recipe, data, 0, buckets, static_shapes=compile)
     fabric = launch(device().type, 1, precision)
     model, optimizer, schedule = recipe.start(recipe.build_model(), len(train))

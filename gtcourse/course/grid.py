@@ -1,17 +1,17 @@
-r"""The grid of chapter 10: one small model of which layer, inputs and readout can be exchanged.
+r"""The grid of chapter 10: one small model whose layer, inputs and readout can be exchanged.
 
 Everything else is the same in every cell: the width, the depth, a residual and a layer
-normalisation around each layer, the feed-forward network behind it, and the head.
+normalisation around each layer, the feed-forward network after it, and the head.
 
-The inputs are the bonds, or the bonds and "structure": chances to return of a random walk, common
-rings, and distances. They reach the layers in two forms only:
+The inputs are the bonds, or the bonds and "structure": return probabilities of a random walk,
+common rings, and distances. They enter the layers in only two forms:
 
 - A node has a vector, the sum of the vectors of its atom and of its walks.
 - A pair of nodes has a *relation*, a whole number that says how the two are bonded and, with
   structure, whether a ring contains both and how far apart they are (:class:`PairRelations`).
 
-Each kind of layer has its own *tables*, which turn a relation into the terms that its paper has for
-a pair: in Graphormer a bias for each head, in GRPE vectors for the contexts and values, in CSA a
+Each kind of layer has its own *tables*, which map a relation to the terms that its paper has for a
+pair: in Graphormer a bias for each head, in GRPE vectors for the contexts and values, in CSA a
 logit and a value for each channel, and in GatedGCN a vector for each bonded pair. All layers of a
 model share the tables.
 
@@ -77,7 +77,7 @@ class Cell:
     """A place in the grid.
 
     Raises:
-        ValueError: A name is unknown, or the layer does not go with the readout.
+        ValueError: a name is unknown, or the layer cannot be combined with the readout.
     """
 
     layer: str
@@ -105,19 +105,19 @@ class Cell:
 
     @property
     def transforms(self) -> tuple[Encoding, ...]:
-        """What computes the inputs."""
+        """The transforms that compute the inputs."""
         return STRUCTURE if self.has_structure else ()
 
 
 def why_empty(layer: str, readout: str) -> str | None:
-    """Why there are no cells with these two, or None if there are."""
+    """Why these two cannot be combined, or None if they can."""
     if layer == "gatedgcn" and readout == "virtual node":
         return "a node that is joined to all others would let GatedGCN reach all pairs in two steps"
     return None
 
 
 def cells() -> Iterator[Cell]:
-    """All cells that there are."""
+    """All cells of the grid."""
     for layer, inputs, readout in product(LAYERS, INPUTS, READOUTS):
         if why_empty(layer, readout) is None:
             yield Cell(layer, inputs, readout)
@@ -127,7 +127,7 @@ class GridModel(nn.Module):
     """The model of one cell.
 
     Args:
-        cell: Which layer, inputs and readout.
+        cell: the layer, the inputs and the readout.
         d_model: Width of a node's vector, d.
         num_heads: Attention heads, H; GatedGCN has none.
         num_layers: Layers.
@@ -170,7 +170,7 @@ class GridModel(nn.Module):
         """Predicts a number for each graph, ``[B]``.
 
         Raises:
-            ValueError: An encoding is missing that ``cell.transforms`` computes.
+            ValueError: an encoding that ``cell.transforms`` computes is missing.
         """
         h = self.atoms(real_node_features(batch))  # [B, N, d]
         if self.walks is not None:
@@ -188,7 +188,7 @@ class GridModel(nn.Module):
     def readout(self, h: Tensor, mask: Tensor) -> Tensor:
         """The prediction ``[B]`` from the vectors ``[B, N, d]``, or ``[B, 1 + N, d]`` with [VNode].
 
-        The same head reads every node, or [VNode] alone.
+        The same head reads every node, or only [VNode].
         """
         if self.virtual_node is not None:
             return self.head(h[:, 0]).squeeze(-1)
@@ -197,10 +197,10 @@ class GridModel(nn.Module):
 
 
 class Block(nn.Module):
-    """A layer and a feed-forward network, each behind a layer normalisation, with residuals.
+    """A layer and a feed-forward network, each after a layer normalisation, with residuals.
 
     The layer is called with the nodes ``[B, N, d]``, the terms of the pairs, and the mask
-    ``[B, N]``. It returns the change of the nodes, and the terms for the next layer.
+    ``[B, N]``. It returns the update of the nodes and the terms for the next layer.
     """
 
     def __init__(self, layer: nn.Module, d_model: int):
@@ -224,12 +224,12 @@ class PairRelations(nn.Module):
     """The relation of each pair of tokens, 0 to R - 1.
 
     The first relations are the bond types. Then come those of pairs without a bond: a single one,
-    or with structure one for each distance. The next is that of a node and itself. With structure,
-    pairs in a common ring have all of these a second time, of which a node and itself do not use
-    theirs. The last relation is that of [VNode] and any token.
+    or with structure one for each distance. The next is that of a node with itself. With structure,
+    all of these exist a second time for pairs in a common ring; the second relation of a node with
+    itself is not used. The last relation is that of [VNode] with any token.
 
-    Cells without [VNode] have that relation, too, which no pair uses. So two cells that differ in
-    the readout alone draw the same weights at the start.
+    Cells without [VNode] also have that relation, which no pair uses. Two cells that differ only in
+    the readout therefore start with the same weights.
     """
 
     def __init__(self, cell: Cell):
@@ -326,7 +326,7 @@ TABLES = {
 
 
 def layer_of(cell: Cell, d_model: int, num_heads: int) -> nn.Module:
-    """A layer of the kind that the cell has."""
+    """A layer of the cell's kind."""
     if cell.layer == "gatedgcn":
         return GatedGCNLayer(d_model)
     attention = {
@@ -338,7 +338,7 @@ def layer_of(cell: Cell, d_model: int, num_heads: int) -> nn.Module:
 
 
 class AttentionLayer(nn.Module):
-    """An attention of the package; the next layer reads the same terms of the pairs."""
+    """An attention layer of the package; the next layer reads the same terms of the pairs."""
 
     def __init__(self, attention: nn.Module):
         super().__init__()
@@ -350,7 +350,7 @@ class AttentionLayer(nn.Module):
 
 
 class GatedGCNLayer(nn.Module):
-    """The convolution of the package, on padded nodes; it also updates the vectors of the edges."""
+    """The package's GatedGCN convolution on padded nodes; it also updates the edges' vectors."""
 
     def __init__(self, d_model: int):
         super().__init__()

@@ -1,7 +1,7 @@
-"""What a model's error is compared with: the error that no neural network is needed for.
+"""Errors of simple predictors, with which a model's error is compared.
 
-An error means something only beside it: the simple predictors are fitted to the same training
-molecules and scored on the same test molecules.
+The error of a model means little without this comparison. The simple predictors are fitted to the
+same training molecules and scored on the same test molecules.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ LEADERBOARD = SMALL_MODELS
 MINIMUM = 5  # molecules in which a Morgan count occurs, for the trees, which take dense columns
 
 BEST_SIMPLE = "ridge on 1-WL colour counts"
-"""The predictor without a neural network that every table of networks on ZINC begins with."""
+"""The simple predictor that is the first row of every table of networks on ZINC."""
 
 
 def simple_errors(
     dataset: GraphDataset, metric: Literal["mae", "auroc"] = "mae"
 ) -> dict[str, float]:
-    """Mean absolute error on the test molecules, by predictor, in the target's unit.
+    """Mean absolute errors on the test molecules, by predictor, in the unit of the target.
 
-    With "auroc", the area under the ROC curve instead, for targets that are 0 or 1.
+    With "auroc" they are areas under the ROC curve, for targets of 0 or 1.
 
-    Ridge regressions have a penalty of 1, gradient-boosted trees scikit-learn's default settings;
-    both were chosen in advance. About a minute for 10,000 molecules.
+    Ridge regression has a penalty of 1, and gradient-boosted trees have scikit-learn's default
+    settings; both were chosen in advance. It takes about a minute for 10,000 molecules.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from sklearn.linear_model import Ridge
@@ -74,18 +74,26 @@ def simple_errors(
 def line_to_beat(data: str = "molecules", train: int = 10_000) -> dict[str, float]:
     """Recorded :func:`simple_errors`, fitted to the first ``train`` training molecules.
 
-    Of "molecules", the embedded ones, "zinc", the real ZINC-12k, or "molhiv", whose scores are
-    areas under the ROC curve. Raises a KeyError if nothing is recorded for this number of them.
+    ``data`` is "molecules" (the embedded ones), "zinc" (the real ZINC-12k) or "molhiv", whose
+    scores are areas under the ROC curve. Raises a ValueError if nothing is recorded for this number
+    of molecules.
     """
     record = measurement("simple-predictors")
-    return (record["test_mae"] | record["test_auroc"])[f"{data}, {train} molecules"]
+    errors = record["test_mae"] | record["test_auroc"]
+    wanted = f"{data}, {train} molecules"
+    if wanted not in errors:
+        raise ValueError(
+            f"no errors of simple predictors are recorded for {wanted!r}; expected one of "
+            f"{', '.join(map(repr, errors))}."
+        )
+    return errors[wanted]
 
 
 def colour_counts(train: list[Data], test: list[Data], rounds: int = 4) -> list[csr_matrix]:
     """How often each colour of 1-WL occurs, ``[G, K]`` for train and test.
 
-    A node's first colour is its categories. In each round its new colour is its old one together
-    with the multiset of its neighbours' colours and the categories of the edges to them. The
+    A node's first colour consists of its categories. In each round, its new colour combines the old
+    colour with the multiset of its neighbours' colours and the categories of the edges to them. The
     columns are the K colours of the training graphs, of all rounds from 0 to ``rounds``.
     """
     from sklearn.feature_extraction import DictVectorizer
@@ -94,7 +102,7 @@ def colour_counts(train: list[Data], test: list[Data], rounds: int = 4) -> list[
     columns = DictVectorizer()
 
     def number(signature: tuple) -> int:
-        """The same number for the same signature, so that nothing is hashed away."""
+        """A number for each signature; unlike hashes, numbers never collide."""
         return numbers.setdefault(signature, len(numbers))
 
     def counts(graph: Data) -> Counter[int]:

@@ -10,7 +10,7 @@ from gtcourse.runs.record import Record
 from gtcourse.runs.run import at_budget, data_for, train
 
 CHECKPOINTS = (1, 5, 20, 100)
-"""The epochs after which a reader compares."""
+"""The epochs after which errors are compared."""
 
 BUDGETS = {
     "csa-rings/zinc": {"epochs": 100},
@@ -18,7 +18,7 @@ BUDGETS = {
     "graphormer-slim/zinc": {"epochs": 90, "batch_size": 32, "learning_rate": 5e-4},
     "grpe-small/zinc": {"epochs": 90, "batch_size": 32, "learning_rate": 1e-3},
 }
-"""What the recorded run of each recipe changed to fit on a CPU; EGT's is complete."""
+"""What the recorded run of each recipe changed in order to fit on a CPU; EGT's run is complete."""
 
 
 def expected_errors(name: str) -> dict[int, float]:
@@ -30,20 +30,20 @@ def expected_errors(name: str) -> dict[int, float]:
 def train_on_zinc(name: str, epochs: int, *, source: str = "real", seed: int = 0) -> Record | None:
     """Trains a recipe as its recorded run was trained, and prints both errors side by side.
 
-    The learning rates are those of the whole recorded run, so the errors can be compared from the
-    first epoch on; training merely ends after ``epochs``. With 0 epochs only the recorded errors
-    are printed.
+    The learning rates are those of the complete recorded run, so the errors can be compared from
+    the first epoch on; training ends after ``epochs``. With 0 epochs, only the recorded errors are
+    printed.
 
     Args:
         name: one of ``BUDGETS``.
-        source: "real" downloads ZINC; or the path of a copy of it.
-        seed: of weights, order and dropout; the recorded runs have 0.
+        source: "real" to download ZINC, or the path of a copy of it.
+        seed: the seed of weights, order and dropout; the recorded runs have 0.
 
     Returns:
-        The record of the run, with its test error; None without epochs.
+        The record of the run, with its test error; None if ``epochs`` is 0.
 
     Raises:
-        ValueError: the recipe has no recorded run, or more epochs are asked for than it had.
+        ValueError: the recipe has no recorded run, or ``epochs`` is larger than in that run.
     """
     if name not in BUDGETS:
         raise ValueError(f"{name!r} has no recorded run; expected one of {', '.join(BUDGETS)}.")

@@ -1,4 +1,4 @@
-"""Benchmarks of Dwivedi et al. (2023), made here: PATTERN, CLUSTER, TSP, digits, CYCLES and CSL.
+"""Generated benchmarks after Dwivedi et al. (2023): PATTERN, CLUSTER, TSP, digits, CYCLES, CSL.
 
 **PATTERN and CLUSTER** are stochastic block models: the nodes are in communities of 5 to 34, two
 nodes of one community are joined with probability p and two of different communities with
@@ -9,7 +9,7 @@ of the same distribution; ``load_dataset("pattern", source="download")`` gets th
 PATTERN (p = 0.5, q = 0.35) hides a small graph P among five communities. P is a random graph of
 5 to 34 nodes whose pairs are joined with probability 0.5, and its nodes have fixed types; each node
 of P is joined to each other node with probability 0.5. Node types are 0, 1 or 2, uniformly. The
-label of a node is 1 in P. A hundred such P make the entire dataset, and its splits share them.
+label of a node is 1 in P. The entire data set has a hundred such P, which its splits share.
 
 CLUSTER (p = 0.55, q = 0.25) has six communities. The label of a node is its community, 0 to 5.
 One random node of community r has type r + 1, which identifies it; all others have type 0.
@@ -19,8 +19,9 @@ to each of its k nearest, and its feature is their Euclidean distance. Its label
 the shortest tour, the closed walk through all points once. The published set has 50 to 500 points a
 graph, k = 25, and tours by Concorde, whose licence is not free. These tours are by fast_tsp (MIT),
 exact up to 20 points and a local search beyond, without a seed and stopped by the clock: a tour
-counts only when several searches agree on it. The labels of up to 50 points depend on the seed
-alone as far as we have seen (a file's checksum tells). With hundreds a few differ between runs.
+counts only when several searches agree on it. As far as we have seen, the labels of graphs of up to
+50 points depend only on the seed (the checksum of the file shows it). With hundreds of points, a
+few labels differ between runs.
 
 **Digits** stand in for MNIST and CIFAR10, whose pixels are first grouped into about 70 and 118
 *superpixels*; there an edge's feature is a similarity, and the neighbours are the most similar. The
@@ -55,6 +56,7 @@ import torch
 from torch_geometric.data import Data
 from tqdm import tqdm
 
+from gtcourse.graphs.check import whole_number
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs, Target
 from gtcourse.graphs.io import require
 from gtcourse.graphs.published import GENERATED, Generated
@@ -106,11 +108,13 @@ def tsp(
 def build_pattern(
     split_sizes: Sequence[int] = (10_000, 2_000, 2_000), num_patterns: int = 100, seed: int = 0
 ) -> RaggedGraphs:
-    """Graphs of 30 to 204 nodes with a hidden pattern; ``y`` ``[n]`` is 1 in it, else 0.
+    """Graphs of 30 to 204 nodes with a hidden pattern; ``y`` ``[n]`` is 1 in it and 0 elsewhere.
 
-    Graph i of each split hides pattern i modulo ``num_patterns``: all splits share them. At the
-    published size it has 80 million edges, which take 1.3 GB of memory.
+    Graph i of each split contains pattern i modulo ``num_patterns``, so all splits share the
+    patterns. At the published size it has 80 million edges, which take 1.3 GB of memory.
     """
+    check_split_sizes(split_sizes)
+    num_patterns = whole_number("num_patterns", num_patterns, 1)
     rng = np.random.default_rng(seed)
     patterns = [_random_pattern(rng) for _ in range(num_patterns)]
     numbers = (i % num_patterns for size in split_sizes for i in range(size))
@@ -121,6 +125,7 @@ def build_cluster(
     split_sizes: Sequence[int] = (10_000, 1_000, 1_000), seed: int = 0
 ) -> RaggedGraphs:
     """Graphs of 30 to 204 nodes in six communities; ``y`` ``[n]`` is the community, 0 to 5."""
+    check_split_sizes(split_sizes)
     rng = np.random.default_rng(seed)
     return _ragged((_cluster_graph(rng) for _ in range(sum(split_sizes))), "node", split_sizes)
 
@@ -134,8 +139,9 @@ def build_tsp(
     """Random points, their nearest neighbours and their tours; ``y`` ``[E]`` is 1 on the tour.
 
     ``x`` ``[n, 2]`` are the coordinates, ``edge_attr`` ``[E, 1]`` the distances; E is n k, or
-    n (n - 1) if n ≤ k. ``num_nodes`` are the numbers of points to choose from, at least 3.
+    n (n - 1) if n ≤ k. ``num_nodes`` lists the numbers of points to choose from, each at least 3.
     """
+    check_split_sizes(split_sizes)
     rng = np.random.default_rng(seed)
     sizes = rng.choice(np.array(num_nodes), sum(split_sizes))
     points = [rng.random((n, 2), dtype=np.float32) for n in sizes]
@@ -144,7 +150,7 @@ def build_tsp(
 
 
 def build_digits() -> RaggedGraphs:
-    """All digits; ``y`` ``[1]`` is 0 to 9, the rest is :func:`pixel_graph`'s."""
+    """All digits; ``y`` ``[1]`` is 0 to 9, and :func:`pixel_graph` computes the rest."""
     digits = require("sklearn.datasets", "scikit-learn").load_digits()
     images = digits.images.astype(np.uint8)  # 0 to 16
     order = sorted(range(len(images)), key=lambda i: hashlib.sha256(images[i].tobytes()).digest())
@@ -154,6 +160,17 @@ def build_digits() -> RaggedGraphs:
     return _ragged(graphs, "graph", (1_297, 200, 300))
 
 
+def check_split_sizes(sizes: object) -> None:
+    """Raises a ValueError unless these are the numbers of graphs of three splits, and not all 0."""
+    is_list = isinstance(sizes, Sequence | np.ndarray) and not isinstance(sizes, str)
+    if not is_list or len(sizes) != 3:
+        raise ValueError(
+            f"split_sizes is {sizes!r}; expected three numbers of graphs: train, val, test."
+        )
+    if not sum(whole_number("a size of split_sizes", size, 0) for size in sizes):
+        raise ValueError(f"split_sizes is {sizes!r}; expected one graph or more.")
+
+
 def _ragged(graphs: Iterable[Data], target: Target, split_sizes: Sequence[int]) -> RaggedGraphs:
     return RaggedGraphs.from_data([*graphs], target, np.repeat(np.arange(3), split_sizes))
 
@@ -161,7 +178,7 @@ def _ragged(graphs: Iterable[Data], target: Target, split_sizes: Sequence[int]) 
 def block_model(community: np.ndarray, p: float, q: float, rng: np.random.Generator) -> np.ndarray:
     """A random adjacency matrix ``[n, n]``, symmetric, without self-loops.
 
-    Nodes of one ``community`` ``[n]`` are joined with probability p, of two with probability q.
+    Two nodes are joined with probability p if their ``community`` ``[n]`` is the same, otherwise q.
     """
     same = community[:, None] == community
     drawn = rng.random(same.shape, dtype=np.float32) < np.where(same, np.float32(p), np.float32(q))
@@ -225,7 +242,7 @@ def distances(points: np.ndarray) -> np.ndarray:
 def nearest(distance: np.ndarray, k: int) -> np.ndarray:
     """``[2, n k]``: an edge from each node to its k nearest others, or all if there are fewer.
 
-    ``distance`` ``[n, n]`` may be squared; of equally near nodes the first are taken.
+    ``distance`` ``[n, n]`` may be squared; ties go to the first nodes.
     """
     n = len(distance)
     k = min(k, n - 1)
@@ -235,10 +252,10 @@ def nearest(distance: np.ndarray, k: int) -> np.ndarray:
 
 
 def shortest_tour(distance: np.ndarray) -> np.ndarray:
-    """The tour, with as many digits of each distance as the solver's whole numbers hold.
+    """The shortest tour, with as many digits of each distance as the solver's integers can hold.
 
-    The solver sees the lengths of edges up to ``reach``; longer ones count as ``reach``. A
-    tour that is the shortest in spite of this, and has none of them, is the shortest.
+    The solver sees the lengths of edges up to ``reach``; longer ones count as ``reach``. A shortest
+    tour for these lengths that has no longer edge is also the shortest tour.
     """
     reach = 3.5 / np.sqrt(len(distance))
     while True:
@@ -294,6 +311,9 @@ def pixel_graph(image: np.ndarray, k: int = 8) -> Data:
     and row from the top, ``edge_attr`` ``[n k, 1]`` the distance. Columns, rows and distances are
     divided by the larger side less one, so that columns and rows are 0 to 1.
     """
+    if not isinstance(image, np.ndarray) or image.ndim != 2:
+        given = np.shape(image) if isinstance(image, np.ndarray) else type(image).__name__
+        raise ValueError(f"image is {given}; expected a NumPy array [height, width].")
     row, column = np.nonzero(image > 0)
     squared = (row[:, None] - row) ** 2 + (column[:, None] - column) ** 2
     edges = nearest(squared, k)
@@ -307,6 +327,7 @@ def build_cycles(
     split_sizes: Sequence[int] = (9_000, 1_000, 10_000), seed: int = 0
 ) -> RaggedGraphs:
     """Twins for each split, whose sizes are even: half of all graphs have a cycle of length 6."""
+    check_split_sizes(split_sizes)
     if any(size % 2 for size in split_sizes):
         raise ValueError(f"split_sizes is {tuple(split_sizes)}; expected even numbers.")
     rng = np.random.default_rng(seed)

@@ -33,6 +33,8 @@ def shortest_paths(adjacency: Tensor) -> Tensor:
     Raises:
         ValueError: The adjacency is not such a tensor.
     """
+    if not isinstance(adjacency, Tensor):
+        raise ValueError(f"adjacency is of type {type(adjacency).__name__}; expected a tensor.")
     is_square = adjacency.ndim == 3 and adjacency.shape[1] == adjacency.shape[2]
     if adjacency.dtype != torch.bool or not is_square:
         raise ValueError(

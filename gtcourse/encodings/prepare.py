@@ -29,7 +29,7 @@ from tqdm import tqdm
 from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
 from gtcourse.graphs.batch import Target
-from gtcourse.graphs.check import check_graphs, whole_number
+from gtcourse.graphs.check import check_graphs, check_path, whole_number
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs
 from gtcourse.graphs.digest import add_tensor
 from gtcourse.graphs.io import (
@@ -94,6 +94,7 @@ def pcqm4mv2(root: str | Path) -> Molecules:
     Raises:
         RuntimeError: The download fails, of which nothing is left, or a file cannot be read.
     """
+    check_path("root", root, "the path of a folder for data sets")
     root = Path(root).expanduser()
     folder = root / PUBLISHED.folder
     if not folder.exists():
@@ -158,11 +159,12 @@ def prepare(
         ValueError: the folder holds other data, a graph is malformed, or an argument is not
             allowed; finished parts stay.
     """
+    check_path("out", out, "the path of a folder")
     out = Path(out).expanduser().absolute()  # a worker may run in another folder
-    if isinstance(stored, Encoding):
+    if isinstance(stored, Encoding) or not isinstance(stored, Iterable):
         raise ValueError(f"stored is {stored!r}; expected a list of encodings of this package.")
     stored = [*stored]  # a generator is read once
-    _check_arguments(source, out, stored)
+    _check_arguments(source, out, stored, executor)
     rows_per_part = whole_number("rows_per_part", rows_per_part, 1)
     plan: dict[str, Any] = {
         "name": source.name,
@@ -180,13 +182,17 @@ def prepare(
             if not (out / META).is_file():
                 _write(source, out, plan, stored, rows_per_part, executor, progress)
             shutil.rmtree(out / "parts", ignore_errors=True)
+    prepared = open_graphs(out)
     begun = json.loads((out / META).read_text(encoding="utf-8"))
     check_same(f"{out} holds other graphs", plan, {name: begun.get(name) for name in plan})
-    return open_graphs(out)
+    return prepared
 
 
 def _check_arguments(
-    source: Molecules | GraphDataset, out: Path, stored: Sequence[Encoding]
+    source: Molecules | GraphDataset,
+    out: Path,
+    stored: Sequence[Encoding],
+    executor: Executor | None,
 ) -> None:
     """Raises a ValueError for what cannot be prepared, before anything is written."""
     if not isinstance(source, Molecules | GraphDataset):
@@ -197,6 +203,11 @@ def _check_arguments(
         # The text of another transform of PyG does not have its arguments, by which a folder is
         # recognised.
         raise ValueError(f"stored is {stored!r}; expected a list of encodings of this package.")
+    if executor is not None and not hasattr(executor, "map"):
+        raise ValueError(
+            f"executor is {executor!r}; expected one of concurrent.futures, such as "
+            "process_pool(2), or None."
+        )
 
 
 def _write(
@@ -250,6 +261,7 @@ def make_part(
 
 def process_pool(workers: int) -> ProcessPoolExecutor:
     """An executor for ``workers`` cores of this machine, one thread each."""
+    workers = whole_number("workers", workers, 1)
     # A forked process would have the locks of this one's threads, but not the threads.
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(

@@ -99,12 +99,14 @@ class AddSVD(WeightedEncoding):
 def laplacian(adjacency: Tensor, normalization: Normalization = "combinatorial") -> Tensor:
     """L of the graph without directions and loops (CS224W, S10), ``[B, n, n]`` in float64.
 
-    ``adjacency`` ``[B, n, n]`` is bool, or holds the weights of the edges.
+    ``adjacency`` ``[B, n, n]``, or ``[n, n]`` of one graph, is bool, or holds the weights of the
+    edges.
 
     "combinatorial" is D - A, "symmetric" I - D^(-1/2) A D^(-1/2), "random_walk" I - D^(-1) A; the
     last two have a 1 where a node has no edge, as PyG's have.
     """
     check_normalization(normalization)
+    _check_square(adjacency)
     A = undirected_weights(adjacency)
     degree = A.sum(dim=-1)
     if normalization == "combinatorial":
@@ -121,6 +123,12 @@ def laplacian_eigenvectors(
 ) -> tuple[Tensor, Tensor]:
     """All eigenvalues ``[B, n]``, ascending, and eigenvectors ``[B, n, n]`` (columns), float64."""
     check_normalization(normalization)
+    _check_square(adjacency)
+    if adjacency.dim() != 3:
+        raise ValueError(
+            f"adjacency is {list(adjacency.shape)}; expected [B, n, n], such as adjacency[None] of "
+            "one graph."
+        )
     if normalization == "random_walk":
         # D^(-1) A is similar to the symmetric form: its eigenvectors are those times D^(-1/2).
         values, vectors = laplacian_eigenvectors(adjacency, "symmetric")
@@ -138,6 +146,14 @@ def check_normalization(normalization: str) -> None:
     if normalization not in NORMALIZATIONS:
         expected = ", ".join(repr(name) for name in NORMALIZATIONS)
         raise ValueError(f"normalization is {normalization!r}; expected one of {expected}.")
+
+
+def _check_square(adjacency: Tensor) -> None:
+    """Raises a ValueError unless this is a square matrix, or a stack of them."""
+    if not isinstance(adjacency, Tensor):
+        raise ValueError(f"adjacency is of type {type(adjacency).__name__}; expected a tensor.")
+    if adjacency.dim() < 2 or adjacency.shape[-1] != adjacency.shape[-2]:
+        raise ValueError(f"adjacency is {list(adjacency.shape)}; expected [B, n, n].")
 
 
 def largest_entry_sign(vectors: Tensor) -> Tensor:

@@ -60,7 +60,13 @@ class AddShortestPaths(Encoding):
         """Raises a ValueError if distances are lowered below the length of stored paths."""
         length = 0
         if "path_edges" in stored:
-            length = stored["path_edges"].shape[-2]
+            shape = stored["path_edges"].shape
+            if len(shape) != distance.dim() + 2 or shape[: distance.dim()] != distance.shape:
+                raise ValueError(
+                    f"{where} has path_edges of shape {list(shape)}; expected those of "
+                    "AddPathEdges(max_length), [n, n, L, F]."
+                )
+            length = shape[-2]
         if "path_tree" in stored:
             length = distance.shape[-1]
         if self.is_lowered_below(length):
@@ -246,8 +252,8 @@ def _check_exact(stored: Tensor, distance: Tensor, length: int, where: str) -> N
     if not stored.long().clamp(max=length).equal(distance.clamp(max=length)):
         raise ValueError(
             f"{where} has distances that are not those along its edges, and paths of up to "
-            f"{length} edges beside them; expected distances that are exact up to {length}, as of "
-            "AddShortestPaths()."
+            f"{length} edges beside them; expected distances that are exact up to {length}, as "
+            "AddShortestPaths() computes."
         )
 
 

@@ -51,7 +51,9 @@ def encode(
     if isinstance(graphs, GraphDataset):
         return graphs.with_graphs(encode(list(graphs), *transforms))
     if isinstance(graphs, Data):
-        raise ValueError("expected a list of graphs, got one; AddX()(graph) takes one.")
+        raise ValueError(
+            "expected a list of graphs, got a single graph, which AddX()(graph) takes."
+        )
     if not isinstance(graphs, Iterable):
         raise ValueError(f"graphs is of type {type(graphs).__name__}; expected a list of graphs.")
     graphs = list(graphs)

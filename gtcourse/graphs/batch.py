@@ -104,6 +104,7 @@ class GraphBatch:
     target: Target = "graph"
 
     def __post_init__(self) -> None:
+        self._check_types()
         # A mask of numbers would be read as bits, or as indices.
         for name, axes in (("mask", 2), ("adjacency", 3)):
             given = vars(self)[name]
@@ -112,9 +113,21 @@ class GraphBatch:
                     f"{name} is {given.dtype} {list(given.shape)}; expected a bool tensor "
                     f"{'[B, N]' if name == 'mask' else '[B, N, N]'}."
                 )
-        if self.target not in TARGET_AXES:
+        if self.target not in tuple(TARGET_AXES):
             raise ValueError(f"target is {self.target!r}; expected 'graph', 'node' or 'edge'.")
         self._check_shapes()
+
+    def _check_types(self) -> None:
+        """Raises a ValueError for a list or an array in place of a tensor."""
+        if not isinstance(self.encodings, dict):
+            given = type(self.encodings).__name__
+            raise ValueError(f"encodings is of type {given}; expected a dict of tensors by name.")
+        tensors = {name: vars(self)[name] for name in ("x", "adjacency", "edge_attr", "mask", "y")}
+        tensors |= {f"the encoding {name!r}": value for name, value in self.encodings.items()}
+        for name, value in tensors.items():
+            may_be_missing = name in ("edge_attr", "y")
+            if not isinstance(value, Tensor) and not (value is None and may_be_missing):
+                raise ValueError(f"{name} is of type {type(value).__name__}; expected a tensor.")
 
     def _check_shapes(self) -> None:
         """Raises a ValueError for a tensor that does not fit the mask, ``[B, N]``."""
@@ -205,13 +218,27 @@ class GraphBatch:
         return self._map(lambda tensor: tensor.to(device))
 
     def select(self, index: Tensor) -> GraphBatch:
-        """The graphs at ``index`` ``[B']``, in that order, or where a mask ``[B]`` is True."""
+        """The graphs at ``index`` ``[B']``, in that order, or where a mask ``[B]`` is True.
+
+        Raises:
+            ValueError: ``index`` is no such tensor, or there is no graph of such a number.
+        """
+        B = self.num_graphs
+        if not isinstance(index, Tensor):
+            raise ValueError(f"index is of type {type(index).__name__}; expected a tensor.")
         is_mask = index.dtype == torch.bool
-        if index.dim() != 1 or index.is_floating_point() or (is_mask and len(index) != len(self.x)):
+        is_fraction = index.is_floating_point() or index.is_complex()
+        if index.dim() != 1 or is_fraction or (is_mask and len(index) != B):
             raise ValueError(
                 f"index is {index.dtype} {list(index.shape)}; expected the numbers of graphs, or a "
-                f"mask [{len(self.x)}]."
+                f"mask [{B}]."
             )
+        if index.is_cpu and not is_mask:  # to read numbers from a GPU, Python would have to wait
+            outside = index[(index < -B) | (index >= B)]
+            if len(outside):
+                raise ValueError(
+                    f"there is no graph {int(outside[0])}; expected one of {B} graphs."
+                )
         return self._map(lambda tensor: tensor[index])
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> GraphBatch:

@@ -8,7 +8,7 @@ category is in the vocabulary of a model is not checked here but by the model, w
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 
 import torch
@@ -160,6 +160,43 @@ def _fault_of_integers(name: str, value: Tensor, num_nodes: int) -> str | None:
     if name in ("x", "edge_attr") and low < 0:
         return f"with the value {low}; expected categories, 0 or more"
     return None
+
+
+def check_repeated_edges(
+    num_nodes: Tensor, num_edges: Tensor, edge_index: Tensor, columns: Mapping[str, Tensor]
+) -> None:
+    """Raises a ValueError for an edge that is given twice with different features or targets.
+
+    A pair of nodes has room for one of each in a batch.
+
+    Args:
+        num_nodes: Nodes of each graph, ``[G]``.
+        num_edges: Edges of each graph, ``[G]``.
+        edge_index: Edges of all graphs, with node numbers within their graph, ``[2, ΣE]``.
+        columns: What each edge has, ``[ΣE, …]``, by what the message calls it.
+    """
+    if not columns:
+        return
+    graph = torch.arange(len(num_edges)).repeat_interleave(num_edges)  # [ΣE]
+    source, destination = edge_index
+    row = (num_nodes.cumsum(0) - num_nodes)[graph] + source
+    pair = row * num_nodes.max() + destination  # [ΣE], another number for each pair of nodes
+    if (pair[1:] > pair[:-1]).all():  # edges row by row, which most data sets have
+        return
+    pair, order = pair.sort(stable=True)
+    again = (pair[1:] == pair[:-1]).nonzero()[:, 0]
+    first, second = order[again], order[again + 1]  # [R] each: the places of equal edges
+    for name, values in columns.items():
+        one, other = values[first], values[second]  # [R, …]
+        differs = (one != other) & ~(one.isnan() & other.isnan())
+        if differs.any():
+            row = int(differs.nonzero()[0, 0])
+            edge = first[row]
+            raise ValueError(
+                f"graph {int(graph[edge])} has the edge from {int(source[edge])} to "
+                f"{int(destination[edge])} twice, with the {name} {one[row].tolist()} and "
+                f"{other[row].tolist()}; expected the same, or the edge once."
+            )
 
 
 def check_batch(batch: object, reader: str = "the model") -> None:

@@ -36,6 +36,7 @@ from gtcourse.graphs.batch import (
 )
 from gtcourse.graphs.check import (
     check_graphs,
+    check_repeated_edges,
     check_target,
     check_types,
     target_level,
@@ -57,8 +58,9 @@ def collate(
     Encodings are padded along their node axes, distances with ``UNREACHABLE`` and everything else
     with 0. Besides the encodings of this package, every tensor ``[n, k]`` or ``[n, n, k]`` of the
     graphs is taken for one, unless it could as well belong to the edges. PyG's ``random_walk_pe``
-    and ``laplacian_eigenvector_pe`` get the names that the models read (``PYG_NAMES``). If an edge
-    is given twice, the first counts.
+    and ``laplacian_eigenvector_pe`` get the names that the models read (``PYG_NAMES``).
+
+    An edge that is given twice counts once. It must have the same features and targets both times.
 
     Args:
         graphs: A list, a data set or a PyG ``Batch``; each graph with ``x`` ``[n, F]``,
@@ -119,7 +121,7 @@ def selected(key: object, count: int) -> int | Tensor:
             return rows[numbers.long()]
     given = f"{key.dtype} {list(key.shape)}" if isinstance(key, Tensor) else repr(key)
     raise TypeError(
-        f"{given} is not a choice of graphs; expected a number, a slice, numbers, or a mask of "
+        f"{given} is not a selection of graphs; expected an index, a slice, indices, or a mask of "
         f"{count} graphs."
     )
 
@@ -251,6 +253,8 @@ class RaggedGraphs(Sequence[Data]):
     ) -> RaggedGraphs:
         """Valid graphs (:func:`check_graphs`) end to end, with all attributes of fixed width.
 
+        An edge that is given twice must have the same features and targets both times.
+
         Args:
             graphs: PyG graphs, whose attributes have the same dtypes and widths.
             target: what their ``y`` belongs to.
@@ -272,6 +276,12 @@ class RaggedGraphs(Sequence[Data]):
         if split is not None:
             columns["split"] = torch.as_tensor(split)
         edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1)
+        of_edges: dict[str, Tensor] = {
+            what: columns[name]
+            for name, what in (("edge_attr", "features"), ("y", "targets"))
+            if name in columns and levels[name] == "edge"
+        }
+        check_repeated_edges(num_nodes, num_edges, edge_index, of_edges)
         ragged = cls(num_nodes, num_edges, edge_index, columns, levels, target)
         if all("smiles" in graph for graph in graphs):
             ragged.smiles = [graph.smiles for graph in graphs]
@@ -548,7 +558,11 @@ class GraphDataset:
         for what in ("name", "source"):
             text = vars(self)[what]
             if not isinstance(text, str):
-                raise ValueError(f"the {what} of the data set is {text!r}; expected a text.")
+                raise ValueError(f"the {what} of the data set is {text!r}; expected a string.")
+        for what in ("node_vocabulary", "edge_vocabulary"):
+            words = vars(self)[what]
+            if words is not None and (isinstance(words, str) or not hasattr(words, "__len__")):
+                raise ValueError(f"{what} is {words!r}; expected a list of strings, or None.")
         check_target(self.target)
         if not isinstance(self.graphs, Sequence | Dataset):
             raise ValueError(
@@ -562,7 +576,7 @@ class GraphDataset:
             split = torch.as_tensor(self.split)
         except (TypeError, ValueError, RuntimeError):  # words, or None
             raise ValueError(
-                f"dataset {self.name!r} has a split that is no numbers; expected {expected}."
+                f"dataset {self.name!r} has a split that is not numeric; expected {expected}."
             ) from None
         is_part = (split == 0) | (split == 1) | (split == 2)
         if split.shape != (len(self.graphs),) or split.dtype == torch.bool or not is_part.all():

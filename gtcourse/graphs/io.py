@@ -189,7 +189,8 @@ def _check_sizes(num_nodes: Tensor, num_edges: Tensor, edge_index: Tensor) -> No
     expected = [2, int(num_edges.sum())]
     if list(edge_index.shape) != expected:
         raise ValueError(
-            f"edge_index has shape {list(edge_index.shape)}; expected {expected}, by num_edges."
+            f"edge_index has shape {list(edge_index.shape)}; expected {expected}, "
+            "the sum of num_edges."
         )
 
 
@@ -252,7 +253,7 @@ def _check_storable(dataset: GraphDataset, ragged: RaggedGraphs) -> None:
     for name, column in ragged.columns.items():
         if name in OF_THE_FILE:
             raise ValueError(
-                f"graph 0 has an attribute {name!r}, which in a graph file describes the file; "
+                f"graph 0 has an attribute {name!r}, a name that is reserved in graph files; "
                 "expected another name."
             )
         largest = torch.finfo(torch.float32).max
@@ -263,7 +264,7 @@ def _check_storable(dataset: GraphDataset, ragged: RaggedGraphs) -> None:
             )
     for index, smiles in enumerate(ragged.smiles or ()):
         if not isinstance(smiles, str) or "\n" in smiles:
-            raise ValueError(f"graph {index} has smiles {smiles!r}; expected a text of one line.")
+            raise ValueError(f"graph {index} has smiles {smiles!r}; expected a string of one line.")
 
 
 def check_dtypes_of_numpy(ragged: RaggedGraphs) -> None:
@@ -405,7 +406,7 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
         raise FileNotFoundError(f"{folder} has no {META}; expected a folder of prepared graphs.")
     try:
         meta = json.loads(path.read_text(encoding="utf-8"))
-        if meta.pop("format") != FORMAT:
+        if not isinstance(meta, dict) or meta.pop("format", None) != FORMAT:
             raise ValueError(f"its format is not {FORMAT}")
         stored = meta.pop("columns")
         columns: dict[str, Tensor] = {}

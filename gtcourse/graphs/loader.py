@@ -125,7 +125,9 @@ class DenseLoader:
         """
         fewest = min(self.num_graphs, self.batch_size) if even else self.num_graphs
         if fewest < world:
-            raise ValueError(f"{fewest} graphs for {world} processes; expected one for each.")
+            raise ValueError(
+                f"{fewest} graphs for {world} processes; expected at least one for each."
+            )
         shard = copy(self)
         shard._rank = rank
         shard._world = world

@@ -106,16 +106,23 @@ class UnsuitableMolecule(ValueError):  # noqa: N818 (a property of the data, not
 
 def parse(smiles: str) -> Mol:
     """The RDKit molecule of a SMILES string."""
+    _check_text(smiles)
     if not smiles.isascii():  # RDKit would read what stands before such a character
         other = next(character for character in smiles if not character.isascii())
         raise UnsuitableMolecule(
-            f"{smiles!r} has the character {other!r} (U+{ord(other):04X}), which no SMILES has; "
-            "expected the letters and signs of a keyboard."
+            f"{smiles!r} has the character {other!r} (U+{ord(other):04X}), which no SMILES "
+            "contains; expected ASCII letters, digits and signs."
         )
     molecule = rdkit_chem().MolFromSmiles(smiles)
     if molecule is None:
         raise UnsuitableMolecule(f"{smiles!r} is not a molecule that RDKit can read.")
     return molecule
+
+
+def _check_text(smiles: object) -> None:
+    """Raises an UnsuitableMolecule for what is no text, such as a missing value of a table."""
+    if not isinstance(smiles, str):
+        raise UnsuitableMolecule(f"the SMILES is {smiles!r}; expected a text.")
 
 
 def molecule_graph(smiles: str, molecule: Mol | None = None) -> tuple[list[int], Bonds]:
@@ -177,7 +184,16 @@ def penalized_logp(molecule: Mol) -> float:
 
     Differs from the benchmark: r comes from RDKit's smallest set of smallest rings. The benchmark
     took an arbitrary cycle basis; in 44 of its 12,000 molecules that gives another r.
+
+    Raises:
+        ValueError: ``molecule`` is no molecule of RDKit, such as None, which RDKit returns for
+            SMILES that it cannot read.
     """
+    if not isinstance(molecule, rdkit_chem().Mol):
+        raise ValueError(
+            f"molecule is {molecule!r}; expected one of RDKit, as Chem.MolFromSmiles(smiles) "
+            "returns for SMILES that it can read."
+        )
     accessibility = synthetic_accessibility(molecule)
     cycle = -max(0, largest_ring(molecule) - 6)
     scaled = LOGP * log_p(molecule) + SYNTHETIC_ACCESSIBILITY * accessibility
@@ -298,6 +314,7 @@ def canonical_molecule(smiles: str, largest_fragment: bool = False) -> tuple[Mol
     Raises:
         ValueError: it cannot be read, has no atoms, or is more than one string.
     """
+    _check_text(smiles)
     text = smiles.strip()
     if not text:
         raise UnsuitableMolecule(f"{smiles!r} has no atoms; expected at least one.")
@@ -431,15 +448,20 @@ def fingerprints(molecules: Iterable[str | Mol]) -> np.ndarray:
     """Morgan fingerprints of radius 2, ``[G, 256]`` bytes of 2,048 bits in all.
 
     Args:
-        molecules: SMILES that RDKit reads, or RDKit molecules.
+        molecules: SMILES, or RDKit molecules.
+
+    Raises:
+        ValueError: RDKit cannot read a SMILES string, or there are no molecules.
     """
-    chemistry = rdkit_chem()
+    Molecule = rdkit_chem().Mol
     generators = require("rdkit.Chem.rdFingerprintGenerator", "rdkit")
     generator = generators.GetMorganGenerator(radius=2, fpSize=FINGERPRINT_BITS)
     bits = []
     for each in molecules:
-        molecule = chemistry.MolFromSmiles(each) if isinstance(each, str) else each
+        molecule = each if isinstance(each, Molecule) else parse(each)
         bits.append(np.packbits(generator.GetFingerprintAsNumPy(molecule)))
+    if not bits:
+        raise ValueError("there are no molecules; expected one or more.")
     return np.stack(bits)
 
 
@@ -493,8 +515,8 @@ def ogb_data(smiles: str, index: int = 0) -> Data:
         reason = type(error).__name__
     if graph is None or graph["num_nodes"] == 0:
         raise UnsuitableMolecule(
-            f"molecule {index} is {smiles!r}, of which ogb and RDKit can make no graph ({reason}); "
-            "expected SMILES that RDKit reads."
+            f"molecule {index} is {smiles!r}, which ogb and RDKit cannot convert to a graph "
+            f"({reason}); expected SMILES that RDKit reads."
         )
     names = {"x": "node_feat", "edge_index": "edge_index", "edge_attr": "edge_feat"}
     arrays = {key: torch.from_numpy(graph[name]) for key, name in names.items()}

@@ -208,7 +208,7 @@ class Publication:
         hooks = {"response": _stay_on_https}
         https = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), hooks=hooks)
         remedy = (
-            ". Try again where there is a network, or read a file with "
+            ". Try again with a network connection, or read a file with "
             f"load_dataset({name!r}, source='….npz') or, on the command line, with --data FILE.npz."
         )
         work = root / f".{name}.download"
@@ -437,7 +437,7 @@ class TensorUnpickler(pickle.Unpickler):
             ),
         }
         if f"{module}.{name}" not in allowed:
-            raise pickle.UnpicklingError(f"the file asks for {module}.{name}; expected tensors")
+            raise pickle.UnpicklingError(f"the file refers to {module}.{name}; expected tensors")
         return allowed[f"{module}.{name}"]
 
 

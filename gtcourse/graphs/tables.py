@@ -76,7 +76,7 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
     check_table_exists(path)
     for name in (smiles, *columns):
         if not isinstance(name, str):
-            raise ValueError(f"the name of a column is {name!r}; expected a text.")
+            raise ValueError(f"the name of a column is {name!r}; expected a string.")
     text = _text(Path(path))
     separator = _separator(text, smiles)
     rows = _rows(text, separator, path)
@@ -121,8 +121,8 @@ def _rows(text: str, separator: str, path: str | Path) -> dict[int, list[str]]:
             first_line = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(
-            f"{path}, line {first_line}: {error}; expected a quotation mark only around a cell, "
-            "and a doubled one inside it."
+            f"{path}, line {first_line}: {error}; expected quotation marks only around a "
+            "cell, and doubled ones inside it."
         ) from None
     return rows
 
@@ -157,8 +157,8 @@ def _text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(
-            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8, the text is in "
-            "another encoding; expected UTF-8: in Excel, save as 'CSV UTF-8'."
+            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8, so the text "
+            "has another encoding; expected UTF-8: in Excel, save as 'CSV UTF-8'."
         ) from None
 
 
@@ -175,7 +175,7 @@ def _separator(text: str, smiles: str) -> str:
 
 def _ragged(path: str | Path, line: int, row: list[str], header: list[str], separator: str) -> str:
     """A sentence about a row that has more or fewer cells than the header."""
-    cause = "a cell that has the separator in it has to be in quotation marks"
+    cause = "a cell that contains the separator has to be in quotation marks"
     if row[-1] == "":
         cause = f"the line ends in {SEPARATORS[separator]}"
     elif separator == "," and any(_is_decimal_comma(*cells) for cells in pairwise(row)):
@@ -218,7 +218,7 @@ def _number(text: str, task: str, where: str) -> float:
     """The number in a cell; ``where`` names the cell in messages."""
     if task == "binary" and text.lower() in WORDS:
         return WORDS[text.lower()]
-    expected = "a number, or nothing where it is unknown"
+    expected = "a number, or an empty cell if it is unknown"
     if task == "binary":
         expected = "0 or 1, or true or false"
     try:
@@ -324,7 +324,7 @@ def read_csv(
     if features not in FEATURES:
         raise ValueError(f"features is {features!r}; expected one of {', '.join(FEATURES)}.")
     if not targets or len({*targets}) < len(targets):
-        raise ValueError(f"targets is {targets}; expected one column or more, each once.")
+        raise ValueError(f"targets is {targets}; expected one or more different columns.")
     if smiles in targets:
         raise ValueError(f"targets is {targets}; expected columns other than that of the SMILES.")
     seed = whole_number("seed", seed, 0)
@@ -333,13 +333,12 @@ def read_csv(
     check_bools(largest_fragment=largest_fragment)
     if fold is not None and (not isinstance(fold, tuple | list) or len(fold) != 2):
         raise ValueError(
-            f"fold is {fold!r}; expected a pair: the number of the fold, from 0 on, and the number "
-            "of folds."
+            f"fold is {fold!r}; expected a pair: the fold, counted from 0, and the number of folds."
         )
     if split_column is not None and fold is not None:
         raise ValueError(
-            f"split is the column {split!r}, which has no effect beside fold; expected 'scaffold' "
-            "or 'random'."
+            f"split is the column {split!r}, which has no effect together with fold; expected "
+            "'scaffold' or 'random'."
         )
     columns = targets if split_column is None else [*targets, split_column]
     table = read_table(path, smiles, *columns)
@@ -352,7 +351,7 @@ def read_csv(
         known = y[row] != MISSING_LABEL if task == "classes" else ~y[row].isnan()
         try:
             if not known.any():
-                raise ValueError(f"it is without a target ({', '.join(targets)}: empty).")
+                raise ValueError(f"it has no target ({', '.join(targets)}: empty).")
             graph, _ = canonical_graph(text, FEATURES[features][0], largest_fragment)
             if max_atoms is not None and graph.num_nodes > max_atoms:
                 raise ValueError(f"it has {graph.num_nodes} atoms; expected at most {max_atoms}.")
@@ -427,7 +426,9 @@ def _check_parts(parts: list[int], path: Path, split: str | None) -> None:
                 how = f"the {split or 'scaffold'} split"
             why = ""
             if split in (None, "scaffold"):
-                why = " (molecules of one ring system stay together, and all without rings)"
+                why = (
+                    " (molecules with equal ring systems stay together, as do those without rings)"
+                )
             raise ValueError(
                 f"{path}: {how} of {len(parts)} molecules leaves none for {name}{why}; expected "
                 "more molecules, --split random, or --split with the name of a column that has "
@@ -447,6 +448,7 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
     validation and test is for training. Where none fits, as among few molecules, the smallest of
     the training scaffolds is taken. All molecules without rings have one scaffold.
     """
+    _check_list(smiles)
     tenth = len(smiles) // 10
     room = {VAL: tenth, TEST: tenth, TRAIN: len(smiles)}  # a scaffold goes where it first fits
     scaffolds: dict[int, list[list[int]]] = {TRAIN: [], VAL: [], TEST: []}
@@ -477,12 +479,15 @@ def fold_split(
     scaffolds first.
 
     Raises:
-        ValueError: fewer than three folds, or ``fold`` is none of them.
+        ValueError: ``folds`` is below 3, or ``fold`` is not from 0 to ``folds - 1``.
     """
+    _check_list(smiles)
     folds = whole_number("folds", folds, 3)
     fold = whole_number("fold", fold, 0)
     if fold >= folds:
-        raise ValueError(f"fold is {fold} of {folds}; expected at most {folds - 1}, from 0 on.")
+        raise ValueError(
+            f"fold is {fold}, and folds is {folds}; expected a fold from 0 to {folds - 1}."
+        )
     if not by_scaffold:
         return _by_fold(_random_folds(len(smiles), folds, seed), fold, folds)
     fold_of = [0] * len(smiles)
@@ -495,11 +500,15 @@ def fold_split(
     return _by_fold(fold_of, fold, folds)
 
 
+def _check_list(smiles: object) -> None:
+    """Raises a ValueError for what is no list, such as one SMILES string."""
+    if isinstance(smiles, str) or not hasattr(smiles, "__len__"):
+        raise ValueError(f"smiles is {smiles!r}; expected a list of SMILES.")
+
+
 def _scaffolds(smiles: Sequence[str], seed: int) -> list[list[int]]:
     """The numbers of the molecules of each Murcko scaffold, scaffolds in a random order."""
     scaffold_of = require("rdkit.Chem.Scaffolds.MurckoScaffold", "rdkit").MurckoScaffoldSmiles
-    if isinstance(smiles, str):
-        raise ValueError(f"smiles is {smiles!r}; expected a list of SMILES.")
     groups = defaultdict(list)
     for i, text in enumerate(smiles):
         groups[scaffold_of(mol=parse(text))].append(i)

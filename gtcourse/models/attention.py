@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Literal, overload
 
 import torch
@@ -213,7 +214,9 @@ def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) ->
     if mask is None:
         return None
     if mask.dtype != torch.bool:
-        raise ValueError(f"mask is {mask.dtype}; expected torch.bool, True where attention may go.")
+        raise ValueError(
+            f"mask is {mask.dtype}; expected torch.bool, True where attention is allowed."
+        )
     if mask.dim() == 4:
         return mask
     if mask.dim() == 3:
@@ -314,9 +317,10 @@ def complete_edge_index(num_nodes: int) -> Tensor:
 
 def check_heads(d_model: int, num_heads: int) -> None:
     """Raises a ValueError unless the heads can share the channels equally."""
-    if num_heads < 1 or d_model % num_heads != 0:
+    are_whole = isinstance(d_model, Integral) and isinstance(num_heads, Integral)
+    if not are_whole or num_heads < 1 or d_model % num_heads != 0:
         raise ValueError(
-            f"d_model is {d_model} and num_heads is {num_heads}; expected a d_model that is a "
+            f"d_model is {d_model!r} and num_heads is {num_heads!r}; expected a d_model that is a "
             "multiple of num_heads."
         )
 

@@ -20,6 +20,7 @@ Shapes:
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Literal
 
 import torch
@@ -68,7 +69,7 @@ class CategoryEmbedding(nn.Module):
     ):
         super().__init__()
         sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
-        if not sizes or min(sizes) < 1:
+        if not sizes or not all(isinstance(size, Integral) and size > 0 for size in sizes):
             raise ValueError(f"sizes is {sizes}; expected a number above 0 for each column.")
         self.sizes = sizes
         self.name = name

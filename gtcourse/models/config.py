@@ -20,7 +20,7 @@ from gtcourse.models.attention import check_heads
 
 POSITIVE = "above 0"
 POSITIVE_OR_INFINITE = "above 0 or infinite"
-NOT_NEGATIVE = "0 or more"
+NOT_NEGATIVE = "that is 0 or more"
 PROBABILITY = "from 0 to 1"
 
 PositiveInt = Annotated[int, POSITIVE]

@@ -99,8 +99,8 @@ class EGTConfig(GraphConfig):
         super().__post_init__()
         if self.flip_signs is not None and self.svd_rank == 0:
             raise ValueError(
-                f"flip_signs is {self.flip_signs!r} and svd_rank is 0; expected an svd_rank above "
-                "0, the singular vectors whose signs are drawn."
+                f"flip_signs is {self.flip_signs!r} and svd_rank is 0; expected an "
+                "svd_rank above 0, because flip_signs changes the signs of singular vectors."
             )
         for name, width in (("node_multiplier", self.d_model), ("edge_multiplier", self.d_edge)):
             check_multiplier(name, vars(self)[name], width)
@@ -336,8 +336,8 @@ def check_multiplier(name: str, multiplier: float, width: int) -> None:
     """Raises a ValueError unless the inner width of a network is 1 or more."""
     if math.isinf(multiplier) or round(multiplier * width) < 1:
         raise ValueError(
-            f"{name} is {multiplier} and the width is {width}; expected a finite number, and an "
-            "inner width, their product, of 1 or more."
+            f"{name} is {multiplier} and the width is {width}; expected a "
+            "finite number whose product with the width is 1 or more."
         )
 
 

@@ -264,7 +264,7 @@ class EdgeEncoding(nn.Module):
         raise ValueError(
             f"graph {number} of the batch has a path of {more}{int(longest[number])} edges, of "
             f"which path_edges holds the first {stored_length}; expected the first "
-            f"{self.max_length}, as of AddPathEdges({self.max_length})."
+            f"{self.max_length}, as AddPathEdges({self.max_length}) stores."
         )
 
     def mean_over_paths(self, batch: GraphBatch) -> Tensor:

@@ -21,12 +21,15 @@ def mlp(
         norm: Makes a module of a given width that follows each activation; by default none does.
 
     Raises:
-        ValueError: A width is below 1; such a network would ignore its input.
+        ValueError: A width is below 1, such a network would ignore its input; or there are fewer
+            than two.
     """
+    if len(widths) < 2:
+        raise ValueError(f"a network has the widths {widths}; expected two or more.")
     if min(widths) < 1:
         raise ValueError(
-            f"a network has the widths {', '.join(map(str, widths))}; expected 1 or more of each, "
-            "as with a larger d_model."
+            f"a network has the widths {', '.join(map(str, widths))}; expected widths of 1 or "
+            "more, as with a larger d_model."
         )
     layers: list[nn.Module] = []
     for width, following in pairwise(widths[:-1]):

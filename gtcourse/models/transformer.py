@@ -340,7 +340,7 @@ class TokenEmbedding(nn.Module):
         """Raises a ValueError that names the first unknown token, if there is one."""
         if is_unknown.any():
             raise ValueError(
-                f"tokens have the number {int(tokens[is_unknown][0])}; expected 0 to "
+                f"tokens contain {int(tokens[is_unknown][0])}; expected 0 to "
                 f"{self.embedding.num_embeddings - 1}."
             )
 
@@ -414,8 +414,8 @@ class Transformer(nn.Module):
         x = self.target_embedding(target)  # [B, M, d]
         if source.shape[:1] != target.shape[:1]:
             raise ValueError(
-                f"source is {list(source.shape)} and target {list(target.shape)}; expected as many "
-                "sequences in both."
+                f"source is {list(source.shape)} and target {list(target.shape)}; expected equally "
+                "many sequences."
             )
         memory = self.encoder(sources, mask=real_keys)  # [B, N, d]
         causal = causal_mask(target.shape[1], target.device)  # [1, M, M]

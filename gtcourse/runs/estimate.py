@@ -1,6 +1,6 @@
-"""What a run will take: the time, by a few steps on this machine, and the memory.
+"""Estimates of the time of a run, from a few steps on this machine, and of its memory.
 
-The memory is counted without taking it (:mod:`gtcourse.train.costs`).
+The memory is counted without being allocated (:mod:`gtcourse.train.costs`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Estimate:
 
     @property
     def seconds(self) -> float:
-        """Seconds of the whole run, if each batch takes as long as one with a step of its own."""
+        """Seconds of the complete run, if every batch takes as long as one with its own step."""
         return self.encoding + self.batch * self.batches_per_epoch * self.epochs
 
     def sentence(self) -> str:
@@ -72,15 +72,15 @@ class Estimate:
 def estimate(recipe: Recipe, data: GraphDataset, accumulate: int = 1) -> Estimate | None:
     """Trains a new model on a few batches, and counts the memory of a step.
 
-    Memory is counted first, so that a batch that is too large is known before it is made.
+    Memory is counted first, so that a batch that is too large is detected before it is built.
 
     Args:
         recipe: the model and its training.
         data: the graphs of the run.
-        accumulate: batches in a step of the optimizer.
+        accumulate: batches in an optimizer step.
 
     Returns:
-        Estimate: or None for a folder, whose graphs are not in memory.
+        Estimate: None for a folder, whose graphs are not in memory.
     """
     if isinstance(data, MappedGraphs):
         return None
@@ -136,7 +136,7 @@ def memory_of(
 ) -> tuple[int | None, int]:
     """Bytes that a step takes on a batch with the largest graph, and the nodes of that graph.
 
-    None instead of the bytes for models on lists of edges.
+    The bytes are None for models on lists of edges.
     """
     largest = max(graph.num_nodes for graph in data)
     # Two small graphs show which tensors a batch has; they are not stretched in memory.
@@ -150,7 +150,7 @@ def memory_of(
 
 
 def memory_of_machine() -> int | None:
-    """Bytes of memory of the GPU, or of the machine; None where the system does not say."""
+    """Bytes of memory of the GPU or, without one, of the machine; None if it is unknown."""
     if torch.cuda.is_available():
         return torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
@@ -168,7 +168,7 @@ def in_words(seconds: float) -> str:
 
 
 def size_in_words(size: int) -> str:
-    """Bytes in MiB, or in GiB from a tenth of one on."""
+    """Bytes in MiB, or in GiB from 0.1 GiB on."""
     if size < 2**30 / 10:
         return f"{max(size / 2**20, 1):.0f} MiB"
     return f"{size / 2**30:.1f} GiB"

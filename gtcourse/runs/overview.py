@@ -1,4 +1,4 @@
-"""What is printed of a reader's own molecules: their split, their faults, and what to beat."""
+"""The summary of a user's own molecules: their splits, possible faults, and simple baselines."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ MOST_FOR_TREES = 20_000  # training molecules; their dense columns are gigabytes
 def overview(
     data: GraphDataset, task: Task, names: Iterable[str], model: torch.nn.Module
 ) -> list[str]:
-    """Lines on molecules: how many there are in each split, of which class, and what may mislead.
+    """Lines about molecules: their number and classes in each split, and what may mislead.
 
     Args:
         data: molecules, each with targets.
         task: what the targets are.
         names: the names of the targets, or of the classes.
-        model: the one to train, whose parameters are compared with the number of molecules.
+        model: the model to train, whose parameters are compared with the number of molecules.
     """
     names = [*names]
     lines = [f"{part}: {_counted(data[part], task, names)}" for part in SPLITS]
@@ -44,8 +44,8 @@ def overview(
     molecules = len(data.train)
     if parameters > 100 * molecules:
         lines.append(
-            f"{molecules:,} training {_noun(molecules)} for {parameters:,} parameters: compare the "
-            "baselines before you trust the model."
+            f"{molecules:,} training {_noun(molecules)} for {parameters:,} parameters: compare "
+            "with the baselines before you trust the model."
         )
     return lines
 
@@ -122,7 +122,7 @@ def constants(data: GraphDataset, task: Task, names: list[str]) -> list[str]:
 
 
 def baselines(data: GraphDataset, task: Task) -> dict[str, list[float]]:
-    """The task's metric on the test molecules, for predictors that are no neural network.
+    """The task's metric on the test molecules, for predictors other than neural networks.
 
     They are a constant (the median of each target, or the most frequent class), ridge regression
     with a penalty of 1, and gradient-boosted trees with scikit-learn's default settings. The last
@@ -130,8 +130,8 @@ def baselines(data: GraphDataset, task: Task) -> dict[str, list[float]]:
     rest. Without scikit-learn there is only the constant.
 
     Returns:
-        dict: the scores by the name of the predictor: one number or, with several targets, that of
-        all and then that of each.
+        dict: the scores by the name of the predictor: one number or, with several targets, the mean
+            over targets followed by the score of each.
     """
     train = data.train
     test = data.test
@@ -163,7 +163,7 @@ def _fitted(
     """The scores of a regression that is fitted to each target where the target is known.
 
     Args:
-        model: one of scikit-learn, which is fitted anew for each target.
+        model: a model of scikit-learn, which is fitted again for each target.
         x: features of the training molecules, ``[G, K]``.
         x_test: features of the test molecules.
         y: targets of the training molecules, ``[G, T]``, NaN where unknown.
@@ -186,7 +186,7 @@ def scores_of(task: Task, predictions: Tensor, test: Sequence[Data]) -> list[flo
     """The task's metric of all targets and, if there are several, of each.
 
     Args:
-        predictions: ``[G, T]`` in the targets' unit, or of C classes ``[G, C]``.
+        predictions: ``[G, T]`` in the unit of the targets, or ``[G, C]`` for C classes.
     """
     y = torch.cat([graph.y for graph in test])
     scores = [_score(task, predictions, y)]
@@ -265,9 +265,9 @@ def table(scores: dict[str, list[float]], metric: str, names: Sequence[str] = ()
     """A line for each predictor, in which the best is marked.
 
     Args:
-        scores: of each predictor, as :func:`baselines` returns them.
-        metric: its name.
-        names: of the targets. The lines of several targets follow those of the mean over them.
+        scores: the scores of each predictor, as :func:`baselines` returns them.
+        metric: the name of the metric.
+        names: the names of the targets. The lines of several targets follow those of their mean.
     """
     width = max(map(len, scores), default=0)
     lines = []

@@ -1,8 +1,9 @@
 """Records of runs and trained weights, in files.
 
-A record is JSON. Weights are safetensors, whose metadata hold the record as well, so that a file is
-a complete trained model. Files are written beside the old ones and renamed over them, so that a
-kill at any moment leaves the old one or the new one, and nothing in them is executed.
+A record is JSON. Weights are safetensors. Their metadata contain the record as well, so that one
+file is a complete trained model. New files are written beside the old ones and then renamed, so
+that a process killed at any moment leaves the old file or the new one. Reading a file executes
+nothing in it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from gtcourse._moved import moved_attribute
+from gtcourse.graphs.check import check_path
 from gtcourse.graphs.io import file_sha256, replacing
 from gtcourse.names import record_stem
 from gtcourse.recipes import RECIPES, Recipe
@@ -93,18 +95,18 @@ class Record:
         name: what was run, such as "bag/molecules".
         config: every setting that the run depends on.
         data: name, source, checksum and sizes of the graphs.
-        seed: of the random numbers.
+        seed: the seed of the random numbers.
         seconds: wall time of training.
-        parameters: trainable numbers of the model.
+        parameters: the number of trainable parameters.
         curve: a row for each epoch.
         result: the final metrics, such as ``{"test_mae": …}``.
-        command: what to type for the same run.
-        commit: of the package's source, or its version.
-        device: the accelerator, or the processor and its threads.
-        versions: of Python and of the libraries that results depend on.
-        date: on which the run ended.
+        command: the command line that repeats the run.
+        commit: the commit of the package's source, or its version.
+        device: the accelerator, or the processor and the number of threads.
+        versions: the versions of Python and of the libraries that results depend on.
+        date: the day on which the run ended.
         weights: SHA-256 of the trained weights (:func:`weights_sha256`), if they are stored; in
-            runs of earlier releases, of their file.
+            runs of earlier releases, the SHA-256 of their file.
     """
 
     name: str
@@ -139,12 +141,12 @@ def record_filename(name: str, seed: int) -> str:
 
 
 def write_record(record: Record, path: Path | str) -> None:
-    """Writes a record as JSON, in which a number of its curve that is not finite is null."""
+    """Writes a record as JSON; numbers of its curve that are not finite become null."""
     write_json(path, as_json(record))
 
 
 def as_json(record: Record) -> dict[str, Any]:
-    """A record as JSON can hold it: a number of its curve that is not finite is None."""
+    """A record in the form of JSON; numbers of its curve that are not finite become None."""
     content = asdict(record)
     for row in content["curve"]:
         for name, value in row.items():
@@ -161,11 +163,12 @@ def write_json(path: Path | str, content: Mapping[str, Any]) -> None:
 
 def read_record(path: Path | str) -> Record:
     """Reads a record, or raises a ValueError if the file is something else."""
+    check_path("the record", path)
     return record_of(Path(path).read_bytes(), path)
 
 
 def record_of(text: str | bytes, where: Path | str) -> Record:
-    """The record that a text in JSON holds, or a ValueError that names the file."""
+    """The record in a JSON string; raises a ValueError that names the file."""
     try:
         text = text if isinstance(text, str) else text.decode("utf-8")
         content = {"weights": "", **json.loads(text)}
@@ -174,7 +177,7 @@ def record_of(text: str | bytes, where: Path | str) -> Record:
             raise ValueError(f"missing or unknown: {', '.join(wrong)}")
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(
-            f"{where} is not a record of a run ({error}); expected JSON of one."
+            f"{where} is not a record of a run ({error}); expected the JSON of a record."
         ) from None
     return Record(**content)
 
@@ -242,7 +245,7 @@ def record_in(path: Path) -> Record:
 
 
 def weights_sha256(weights: Mapping[str, Tensor]) -> str:
-    """Of the names, types, shapes and bytes of all weights."""
+    """The SHA-256 of the names, types, shapes and bytes of all weights."""
     digest = hashlib.sha256()
     for name in sorted(weights):
         weight = weights[name].detach().cpu().contiguous()
@@ -253,10 +256,10 @@ def weights_sha256(weights: Mapping[str, Tensor]) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """Several seeds of one recipe, at one budget on the same data, beside the paper's number.
+    """Several seeds of one recipe with the same budget and data, and the paper's result.
 
     Attributes:
-        recipe: the published one; None for a reader's own.
+        recipe: the published recipe; None for a user's own.
         metric: its name.
         paper: the printed mean and standard deviation (or None) of the metric; None if nothing is
             printed.
@@ -275,7 +278,7 @@ class Result:
 
     @property
     def budget(self) -> str:
-        """How much of the published run was run, in words."""
+        """The budget in words, relative to that of the published run."""
         config = self.records[0].config if self.records else {}
         if self.recipe is None or not config:
             return f"{config['epochs']} epochs" if "epochs" in config else ""
@@ -294,8 +297,13 @@ def read_results(folders: Iterable[Path]) -> list[Record]:
     """Every record of a run in folders and the folders in them.
 
     Raises:
-        ValueError: There is no such folder, or a record is damaged.
+        ValueError: the folder does not exist, or a record is damaged.
     """
+    if isinstance(folders, str | Path) or not isinstance(folders, Iterable):
+        raise ValueError(f"folders is {folders!r}; expected a list of folders.")
+    folders = [*folders]
+    for folder in folders:
+        check_path("a folder of runs", folder, "the path of a folder")
     folders = [Path(folder) for folder in folders]
     for folder in folders:
         if not folder.is_dir():
@@ -307,11 +315,11 @@ def read_results(folders: Iterable[Path]) -> list[Record]:
 def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:
     """A result for each recipe, data and budget.
 
-    A published recipe that was not run has a result without records. Runs of a reader's own recipes
+    A published recipe that was not run has a result without records. Runs of a user's own recipes
     come last, with all metrics of the test set.
 
     Args:
-        records: of all runs.
+        records: the records of all runs.
         dataset: only recipes for this data set.
     """
     groups_of = _groups(records)
@@ -365,7 +373,7 @@ def printed(recipe: Recipe) -> list[tuple[str, tuple[float, float | None]]]:
 
 
 def spread(values: list[float]) -> str:
-    """Mean ± standard deviation over seeds, and how many there are."""
+    """Mean ± standard deviation over seeds, and the number of seeds."""
     if not values:
         return "not yet run"
     if len(values) == 1:
@@ -380,7 +388,7 @@ def with_deviation(value: float, deviation: float) -> str:
 
 
 def row(result: Result) -> tuple[str, ...]:
-    """As text: name, metric, the paper's and our value, the gap between them, budget, data."""
+    """A row of text: name, metric, the paper's value, our value, their gap, budget, data."""
     paper = ""
     gap = ""
     if result.paper:

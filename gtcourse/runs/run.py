@@ -1,7 +1,8 @@
 """One run of a recipe from data to record: what ``gtcourse train`` does.
 
-A run has a folder: what it is (``run.json``), its checkpoint and curve while it goes on, and at the
-end its weights and its record. It can be stopped at any moment and continued.
+A run has a folder. It contains a description of the run (``run.json``), a checkpoint and the
+learning curve, and at the end the weights and the record. A run can be stopped at any moment and
+resumed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from gtcourse.graphs.published import (
     dataset_names,
 )
 from gtcourse.names import check_data_source
-from gtcourse.recipes import get_recipe
+from gtcourse.recipes import as_recipe
 from gtcourse.recipes.adapt import standardised
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.runs import overview
@@ -63,11 +64,11 @@ BUDGETS: dict[str, tuple[float, int | None]] = {
 """The share of a recipe's epochs, at least two of them, and how many training graphs."""
 
 
-def data_for(recipe: Recipe, source: str) -> GraphDataset:
+def data_for(recipe: Recipe | str, source: str) -> GraphDataset:
     """The graphs that a recipe is to be run on.
 
     Args:
-        recipe: it names the published data set.
+        recipe: a recipe, which names the published data set, or its name.
         source: "embedded" for the graphs that stand in for this data set without a network; "real"
             for the published graphs, which are downloaded; the name of another data set; or the
             path of an ``.npz`` graph file, of a publisher's folder, or of a folder that
@@ -77,12 +78,12 @@ def data_for(recipe: Recipe, source: str) -> GraphDataset:
         ValueError: there are no such graphs.
     """
     check_data_source(source)
-    name = recipe.dataset
+    name = as_recipe(recipe).dataset
     if source == "embedded":
         if EMBEDDED.get(name, name) not in GENERATED:
             raise ValueError(
-                f"nothing embedded stands in for {name!r}; expected 'real', or the path of an .npz "
-                "graph file."
+                f"no embedded data set stands in for {name!r}; expected 'real', or the path of an "
+                ".npz graph file."
             )
         return load_dataset(EMBEDDED.get(name, name))
     if source == "real":
@@ -95,7 +96,7 @@ def data_for(recipe: Recipe, source: str) -> GraphDataset:
 
 
 def at_budget(
-    recipe: Recipe,
+    recipe: Recipe | str,
     data: GraphDataset,
     budget: str = "paper",
     *,
@@ -104,21 +105,23 @@ def at_budget(
     cosine: bool = False,
     **sizes: int | None,
 ) -> tuple[Recipe, GraphDataset]:
-    """A recipe and its data at one of ``BUDGETS``; the recipe's ``changed`` says so.
+    """A recipe and its data at one of ``BUDGETS``; the changes are in the recipe's ``changed``.
 
     Args:
-        recipe: the published one.
+        recipe: the published one, or its name.
         data: all graphs.
         budget: a key of ``BUDGETS``.
         graphs: training graphs, in place of the budget's.
-        learning_rate: the largest one, in place of the recipe's.
-        cosine: whether the rate falls to zero along a cosine. A short run of a recipe that waits
-            for a plateau would otherwise end at its first rate.
+        learning_rate: the largest learning rate, in place of the recipe's.
+        cosine: whether the rate falls to zero along a cosine. Without it, a short run with a
+            plateau schedule would never lower its rate.
         sizes: ``epochs`` and ``batch_size``, in place of the budget's and the recipe's.
 
     Raises:
-        ValueError: there is no such budget, or a number is not allowed.
+        ValueError: the budget is unknown, or a number is not allowed.
     """
+    recipe = as_recipe(recipe)
+    _check_data_set(data)
     if budget not in BUDGETS:
         raise ValueError(f"budget is {budget!r}; expected one of {', '.join(BUDGETS)}.")
     share, most = BUDGETS[budget]
@@ -149,9 +152,9 @@ def loaders(
     """Loaders of the training, validation and test graphs with the recipe's encodings.
 
     Args:
-        recipe: its encodings and its batch size.
+        recipe: defines the encodings and the batch size.
         data: the graphs.
-        seed: of the order of the training graphs.
+        seed: the seed of the order of the training graphs.
         buckets: groups of graphs of similar size.
         static_shapes: whether all batches of a bucket have the same shape, for ``torch.compile``.
 
@@ -170,8 +173,8 @@ def loaders(
         if missing:
             raise ValueError(
                 f"{data.folder} holds {', '.join(data.stored) or 'no encodings'}; {recipe.name} "
-                f"reads {', '.join(missing)} as well, which has to be stored: expected a folder "
-                f"that was prepared with --recipe {recipe.name}."
+                f"also reads {', '.join(missing)}, which has to be stored; expected a folder "
+                f"prepared with --recipe {recipe.name}."
             )
         options["then"] = lambda batch: encode_batch(batch, *computed)
     else:
@@ -192,8 +195,17 @@ def loaders(
 
 
 def run_name(recipe: Recipe, data: GraphDataset) -> str:
-    """The recipe's name, and that of the data if they are not the recipe's own."""
+    """The name of the recipe, and that of the data if it is another data set."""
     return recipe.name if data.name == recipe.dataset else f"{recipe.name}-on-{data.name}"
+
+
+def _check_data_set(data: object) -> None:
+    """Raises a ValueError for what is no data set, such as a list of graphs."""
+    if not isinstance(data, GraphDataset):
+        raise ValueError(
+            f"data is of type {type(data).__name__}; expected a GraphDataset, graphs in three "
+            "splits."
+        )
 
 
 def train(
@@ -212,37 +224,31 @@ def train(
     """Trains with a recipe, and evaluates the weights of the best validation epoch.
 
     The targets of a regression on own data are standardised by the training split; errors are in
-    the unit of the targets. The global random generators are afterwards as they were.
+    the unit of the targets. The global random generators are restored afterwards.
 
     Args:
         recipe: a recipe, or the name of a published one.
         data: graphs in three splits.
-        command: what to type for the same run.
-        seed: of the first weights, the order of the graphs, and dropout.
+        command: the command line that repeats the run.
+        seed: the seed of the initial weights, the order of the graphs, and dropout.
         out: the run's folder; None to write nothing.
-        resume: whether to continue the run in the folder. A finished run is not run again, and its
-            record is returned. None continues a run if there is one, and otherwise begins one.
+        resume: whether to resume the run in the folder. A finished run is not repeated; its record
+            is returned. None resumes a run if there is one, and otherwise starts one.
         buckets: groups of graphs of similar size (:class:`DenseLoader`).
         compile: whether to use ``torch.compile``.
-        accumulate: batches in a step of the optimizer.
+        accumulate: batches in an optimizer step.
         options: other arguments of :func:`gtcourse.train.loop.fit`.
 
     Raises:
-        ValueError: the recipe cannot take the data, or the folder is in use, or holds another run,
-            one that is not to be continued, or none to continue.
+        ValueError: the recipe cannot read the data, or the folder is in use, holds another run,
+            holds a run that is not to be resumed, or holds no run to resume.
     """
-    recipe = get_recipe(recipe) if isinstance(recipe, str) else recipe
-    if not isinstance(recipe, Recipe):
-        raise ValueError(f"recipe is {recipe!r}; expected a Recipe, or the name of one.")
+    recipe = as_recipe(recipe)
     if not isinstance(command, str):
-        raise ValueError(f"command is {command!r}; expected a text.")
+        raise ValueError(f"command is {command!r}; expected a string.")
     if resume not in (True, False, None):
         raise ValueError(f"resume is {resume!r}; expected True, False or None.")
-    if not isinstance(data, GraphDataset):
-        raise ValueError(
-            f"data is of type {type(data).__name__}; expected a GraphDataset, graphs in three "
-            "splits."
-        )
+    _check_data_set(data)
     _check_options(seed, compile, accumulate, options)
     buckets = whole_number("buckets", buckets, 1)
     if out is not None:
@@ -319,7 +325,7 @@ def train(
 
 
 def _check_options(seed: int, compile: bool, accumulate: int, options: dict[str, Any]) -> None:
-    """Raises an error for options that training would refuse, before the folder is claimed."""
+    """Raises an error for options that training does not accept, before the folder is claimed."""
     recipe_has = ("epochs", "stop_below_lr", "grad_clip", "flag", "optimizer", "schedule", "task")
     for name in options:
         if name in recipe_has:
@@ -327,7 +333,9 @@ def _check_options(seed: int, compile: bool, accumulate: int, options: dict[str,
     others = ("on_epoch_end",)
     settings = {name: value for name, value in options.items() if name not in others}
     if settings.get("lr") is not None:
-        raise ValueError("lr has no effect beside the recipe's optimizer; expected at_budget().")
+        raise ValueError(
+            "lr has no effect because the recipe has an optimizer; expected at_budget()."
+        )
     loop.settings_of(
         {"epochs": 1, "seed": seed, "compile": compile, "accumulate": accumulate} | settings
     )
@@ -337,9 +345,9 @@ def _check_options(seed: int, compile: bool, accumulate: int, options: dict[str,
 
 
 def _write_fingerprints(recipe: Recipe, data: GraphDataset, out: Path) -> None:
-    """Writes the fingerprints of a reader's own training molecules.
+    """Writes the fingerprints of a user's own training molecules.
 
-    With them a prediction says how similar its molecule is to the training molecules.
+    They let a prediction state how similar its molecule is to the training molecules.
     """
     own = recipe.changed.get("own_data")
     if own is not None and own["features"] is not None and "smiles" in data.graphs[0]:
@@ -348,7 +356,7 @@ def _write_fingerprints(recipe: Recipe, data: GraphDataset, out: Path) -> None:
 
 
 def read_fingerprints(folder: Path) -> np.ndarray | None:
-    """The fingerprints in a run's folder; None if the molecules were not a reader's own."""
+    """The fingerprints in a run's folder; None if the run was not on a user's own molecules."""
     for name in (FINGERPRINTS, EARLIER_FINGERPRINTS):
         if (folder / name).is_file():
             return read_arrays(folder / name)["morgan"]
@@ -360,7 +368,7 @@ def _result(
 ) -> dict[str, float]:
     """The metric of each split at the best epoch.
 
-    A split without a known target has none, as where the publisher keeps the test targets back.
+    A split without known targets has no metric, such as a test split with unpublished targets.
     """
     model.to(device())
     metric = recipe.task.monitor
@@ -411,6 +419,7 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
     Raises:
         ValueError: a graph does not fit; the sentence names it. Nothing is written or trained yet.
     """
+    _check_data_set(data)
     for split, size in data.split_sizes.items():
         if size == 0:
             raise ValueError(
@@ -437,22 +446,22 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
 
 
 def check_folder(out: Path, resume: bool | None) -> None:
-    """Raises a ValueError if the folder holds a run that is not to be continued, or none that is.
+    """Raises a ValueError if the folder holds a run that is not to be resumed, or no run to resume.
 
     Args:
         out: the run's folder, or where it will be.
-        resume: as of :func:`train`.
+        resume: as in :func:`train`.
     """
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file; expected a folder for the run.")
     if resume is False and _holds_run(out):
         raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
     if resume and not (out / "run.json").exists():
-        raise ValueError(f"{out} holds no run to resume; expected one that was begun there.")
+        raise ValueError(f"{out} holds no run to resume; expected the folder of a run.")
 
 
 def _holds_run(out: Path) -> bool:
-    """Whether there is something to continue; a run writes its first checkpoint after an epoch."""
+    """Whether there is a run to resume; a run writes its first checkpoint after an epoch."""
     return any(out.glob("*-seed*.json")) or (out / "last.ckpt").exists()
 
 
@@ -461,15 +470,15 @@ def claim(out: Path, what: dict[str, Any], commit: str, resume: bool | None) -> 
 
     Args:
         out: the run's folder.
-        what: all that identifies the run.
-        commit: of the package now.
-        resume: as of :func:`train`.
+        what: everything that identifies the run.
+        commit: the current commit of the package.
+        resume: as in :func:`train`.
 
     Returns:
         str: the commit at the start of the run.
 
     Raises:
-        ValueError: the folder holds another run, or one that is not to be continued.
+        ValueError: the folder holds another run, or one that is not to be resumed.
     """
     path = out / "run.json"
     check_folder(out, resume)
@@ -482,8 +491,8 @@ def claim(out: Path, what: dict[str, Any], commit: str, resume: bool | None) -> 
         commit = str(begun["commit"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"{path} is missing or damaged ({type(error).__name__}); expected what the run in "
-            "this folder is, or another folder."
+            f"{path} is missing or damaged ({type(error).__name__}); expected a "
+            "description of the run in this folder, or another folder."
         ) from None
     ours = _compared(json.loads(json.dumps(what)))  # as it was read
     if "sha256" not in saved["data"]:  # a run that was begun before its data were identified
@@ -495,5 +504,5 @@ def claim(out: Path, what: dict[str, Any], commit: str, resume: bool | None) -> 
 
 
 def _compared(what: dict[str, Any]) -> dict[str, Any]:
-    """What two runs have to share, by name."""
+    """What two runs have to share to count as the same, by name."""
     return what["config"] | {"data": what["data"], "seed": what["seed"]}

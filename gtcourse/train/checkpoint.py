@@ -1,8 +1,7 @@
-"""What a run has done so far, and the file from which it is continued.
+"""The state of a run, and the checkpoint from which it is resumed.
 
-A checkpoint is a file of ``torch.save``, as an optimizer's state is nested; it is read without
-executing anything in it. The weights that a run ends with are safetensors
-(:mod:`gtcourse.runs.record`).
+A checkpoint is written with ``torch.save``, because an optimizer's state is nested. Reading it
+executes no code in it. The final weights of a run are safetensors (:mod:`gtcourse.runs.record`).
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ if TYPE_CHECKING:
 FILENAME = "last.ckpt"
 
 NEWER = ("data", "accumulate", "precision", "encodings")
-"""Parts of a run's identity that checkpoints written before December 2026 do not have."""
+"""Parts of a run's identity that are missing in checkpoints written before December 2026."""
 
 
 @dataclass
 class History:
-    """What a run did.
+    """The history of a run.
 
     Attributes:
         epochs: a row for each epoch with epoch, lr, train_loss, val_<metric> and seconds.
-        best: the row of the epoch whose weights the model has: the best by the monitored metric,
-            or the last without validation; None if the metric was always NaN.
-        steps: steps of the optimizer.
+        best: the row of the epoch whose weights the model has. It is the best epoch by the
+            monitored metric, or the last one without validation; None if the metric was always NaN.
+        steps: the number of optimizer steps.
     """
 
     epochs: list[dict[str, float]] = field(default_factory=list)
@@ -43,11 +42,11 @@ class History:
 
     @property
     def seconds(self) -> float:
-        """Of all epochs."""
+        """The time spent on all epochs, in seconds."""
         return sum(self.column("seconds"))
 
     def column(self, name: str) -> list[float]:
-        """The numbers of all epochs under this name."""
+        """The values of this column in all epochs."""
         return [row[name] for row in self.epochs]
 
 
@@ -57,10 +56,10 @@ class Epoch:
 
     Attributes:
         lr: the learning rate at its start.
-        batches: so far.
-        graphs: so far.
-        loss: summed over these graphs.
-        seconds: so far.
+        batches: the number of batches so far.
+        graphs: the number of graphs so far.
+        loss: the loss summed over these graphs.
+        seconds: the time spent so far.
     """
 
     lr: float
@@ -76,8 +75,8 @@ class Progress:
 
     Attributes:
         history: the finished epochs.
-        best_weights: those of ``history.best``, as of ``state_dict``.
-        current: the epoch that has begun, if one has.
+        best_weights: the weights of ``history.best``, in the form of ``state_dict``.
+        current: the unfinished epoch, if there is one.
     """
 
     history: History = field(default_factory=History)
@@ -93,13 +92,13 @@ class Part(Protocol):
 
 
 class Checkpoint:
-    """The file ``last.ckpt`` of a run, which saves and restores all that the run depends on.
+    """The file ``last.ckpt`` of a run: saves and restores everything that the run depends on.
 
     Args:
-        folder: the run's.
-        fabric: all processes take part in saving, and the first one writes.
-        identity: what a checkpoint has to share with the run that continues it, by name.
-        parts: model, optimizer and schedule by name; :meth:`restore` changes them in place.
+        folder: the folder of the run.
+        fabric: connects the processes; all take part in saving, and the first one writes.
+        identity: by name, what a checkpoint and the run that resumes it have to share.
+        parts: model, optimizer and schedule, by name; :meth:`restore` changes them in place.
     """
 
     def __init__(
@@ -111,11 +110,11 @@ class Checkpoint:
         self.parts = dict(parts)
 
     def save(self, progress: Progress, current: Epoch | None) -> None:
-        """Writes the file anew, beside the old one.
+        """Writes the file again: a new file replaces the old one when it is complete.
 
         Args:
-            progress: of the run.
-            current: its unfinished epoch, with the sums of all processes.
+            progress: how far the run has come.
+            current: the unfinished epoch of the run, with sums over all processes.
         """
         random = random_state(self.fabric)  # gathered from all processes
         if self.fabric.global_rank > 0:
@@ -129,9 +128,9 @@ class Checkpoint:
         write_tensors(self.path, state)
 
     def restore(self) -> Progress:
-        """Restores the parts and the random generators, and returns how far the run had come.
+        """Restores the parts and the random generators, and returns the progress of the run.
 
-        Without a file nothing is changed, and the progress is that of a run that begins.
+        If there is no file, nothing changes, and the progress is that of a new run.
 
         Raises:
             ValueError: the file cannot be read, or belongs to another run.
@@ -160,11 +159,11 @@ class Checkpoint:
 
 
 def read_tensors(path: Path) -> dict[str, Any]:
-    """What ``torch.save`` wrote.
+    """Reads what ``torch.save`` wrote.
 
     Raises:
-        ValueError: the file is something else, or holds more than tensors and plain values, which
-            would run code.
+        ValueError: the file is something else, or contains more than tensors and plain values,
+            whose loading would run code.
     """
     try:
         return torch.load(path, map_location="cpu", weights_only=True)

@@ -1,8 +1,8 @@
-"""What a training step costs, counted with tensors that have shapes and no numbers.
+"""What a training step costs, counted with tensors that have shapes but no values.
 
 Such tensors are on the device "meta". A step is counted at any size, on any machine, in less than a
-second. ``scaled_dot_product_attention`` is counted as its formula, which holds N² weights; on a GPU
-a fused kernel may need less.
+second. ``scaled_dot_product_attention`` is counted by its formula, which stores N² weights. On a
+GPU, a fused kernel may need less.
 
 Shapes:
     B: graphs in a batch
@@ -26,6 +26,7 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
+from gtcourse.graphs.check import check_batch
 from gtcourse.train.tasks import Task
 
 
@@ -36,14 +37,15 @@ class StepCosts:
     Attributes:
         flops: floating-point operations of the matrix products, forward and backward. A
             multiplication and an addition are two.
-        operations: calls of PyTorch's operators, about as many as a GPU gets kernels.
-        allocations: tensors that the operators made.
+        operations: calls of PyTorch's operators, about as many as kernels started on a GPU.
+        allocations: the number of tensors that the operators allocate.
         parameters: bytes of the model's parameters.
         gradients: bytes of their gradients.
         optimizer: bytes of AdamW's state.
-        kept: bytes that the forward pass keeps for the backward pass.
-        activations: the most bytes that are held at a time besides parameters, gradients and
-            optimizer, without what an operator allocates and frees within itself.
+        kept: bytes that the forward pass stores for the backward pass.
+        activations: the largest number of bytes allocated at any one time, in addition to
+            parameters, gradients and optimizer. What an operator allocates and frees internally is
+            not counted.
     """
 
     flops: int
@@ -57,7 +59,7 @@ class StepCosts:
 
     @property
     def memory(self) -> int:
-        """The most bytes that are held at a time."""
+        """The largest number of bytes in use at any one time."""
         return self.parameters + self.gradients + self.optimizer + self.activations
 
 
@@ -65,10 +67,11 @@ def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
     """Counts one training step of a copy of the model: forward, loss, backward and AdamW's step.
 
     Raises:
-        NotImplementedError: the batch is on "meta", and the model reads the numbers in it: lists of
+        NotImplementedError: the batch is on "meta", but the model needs the values in it: lists of
             edges (message passing, SignNet, EGT with edge targets) or of paths (Graphormer with
             ``path_tree``).
     """
+    check_batch(batch, "step_costs")
     model = copy.deepcopy(model).to(batch.mask.device).train()
     optimizer = AdamW(model.parameters())
     with FlopCounterMode(display=False) as flops, _Ledger() as ledger:
@@ -92,13 +95,13 @@ def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
 
 
 def bytes_of(tensors: Iterable[Tensor]) -> int:
-    """The bytes of all these tensors."""
+    """The total size of these tensors in bytes."""
     return sum(tensor.nbytes for tensor in tensors)
 
 
 @torch.no_grad()
 def prediction_memory(model: nn.Module, batch: GraphBatch) -> int:
-    """Bytes of one forward pass: parameters, the batch, and the most that is held at a time.
+    """Bytes of one forward pass: the parameters, the batch, and the peak of all other tensors.
 
     Raises:
         NotImplementedError: as :func:`step_costs`.
@@ -115,9 +118,9 @@ def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
     """A batch on "meta" with the fields and encodings of this one, but of another size.
 
     Args:
-        batch: shows which tensors there are.
-        graphs: B of the new batch.
-        nodes: N of the new batch.
+        batch: a batch with the same fields and encodings.
+        graphs: the number of graphs B in the new batch.
+        nodes: the number of nodes N in the new batch.
     """
 
     def stretch(tensor: Tensor, num_axes: int) -> Tensor:

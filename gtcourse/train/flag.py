@@ -1,6 +1,6 @@
-"""FLAG (Kong et al., 2020): training on node embeddings that are pushed to raise the loss.
+"""FLAG (Kong et al., 2020): training on node embeddings that are perturbed to raise the loss.
 
-Graphormer adds a bound on how far they are pushed (App. B.2.2), after FreeLB (Zhu et al., 2020).
+Graphormer bounds the perturbation (App. B.2.2), as FreeLB does (Zhu et al., 2020).
 
 Shapes:
     B: graphs in a batch
@@ -26,10 +26,11 @@ from gtcourse.train.tasks import Task
 
 @dataclass(frozen=True)
 class Flag(Config):
-    r"""m forward and backward passes for one optimizer step, each on a stronger perturbation.
+    r"""m forward and backward passes for one optimizer step, each with a stronger perturbation.
 
-    δ starts uniform in [-α, α], or with a bound in [-ε/√d, ε/√d], as in FreeLB and Graphormer's
-    code. The step's gradient is the mean of the m passes', and between two passes
+    δ is initialised uniformly in [-α, α] or, if there is a bound, in [-ε/√d, ε/√d], as in FreeLB
+    and Graphormer's code. The gradient of the step is the mean over the m passes. Between two
+    passes
 
     .. math:: \delta \leftarrow \Pi_\epsilon\bigl(
               \delta + \alpha\,\operatorname{sign}(\nabla_\delta J)\bigr),
@@ -40,7 +41,7 @@ class Flag(Config):
 
     Args:
         steps: m; 1 is plain training on randomly perturbed embeddings.
-        step_size: α. A step has norm α√d. Where that is far beyond the bound, as 0.032 is beyond
+        step_size: α. A step has the norm α√d. If that is far above the bound, as 0.032 is beyond
             0.001 in Graphormer's Table 8, only the direction of the step matters.
         bound: ε; 0 for none, as in Graphormer's Table 9.
     """
@@ -56,11 +57,11 @@ class Flag(Config):
         batch: GraphBatch,
         backward: Callable[[Tensor], None] = Tensor.backward,
     ) -> Tensor:
-        """Adds the gradient of a step to that of the parameters.
+        """Adds the gradient of a step to the gradients of the parameters.
 
         Args:
             model: called as ``model(batch, perturbation=δ)``.
-            task: its loss.
+            task: defines the loss.
             batch: graphs with targets.
             backward: called with each of the m losses, divided by m.
 

@@ -1,4 +1,4 @@
-"""The training loop, for any model, task and device; a run can be continued after any step.
+"""The training loop, for any model, task and device; a run can be resumed after any step.
 
 Lightning Fabric handles devices, precision and processes. Each process takes its share of every
 batch and weights its loss by it, so that the gradients that DDP averages are those of the batch.
@@ -62,13 +62,13 @@ def device() -> torch.device:
 def budget(*, cpu: T, gpu: T, smoke: T | None = None) -> T:
     """Picks what this machine can do in a few minutes, and prints the choice.
 
-    ``GTCOURSE_BUDGET=smoke`` in the environment asks for a quick check that the GPU's choice works
-    on any machine. It picks ``smoke`` if that is given, and otherwise ``gpu`` with a fiftieth of
-    its data and of its steps. Widths and batch sizes stay the GPU's. "cpu" and "gpu" in the
-    environment force one of these.
+    The environment variable ``GTCOURSE_BUDGET=smoke`` selects a quick check, on any machine, that
+    the GPU's budget works. It picks ``smoke`` if that is given, and otherwise ``gpu`` with a
+    fiftieth of the data and steps. Widths and batch sizes remain those of the GPU. The values "cpu"
+    and "gpu" force one of these budgets.
 
     Args:
-        cpu: a whole number, a tuple of them, or a dictionary of them by name.
+        cpu: a whole number, a tuple of whole numbers, or a dictionary of them.
         gpu: the same for a GPU.
         smoke: the same for a quick check.
 
@@ -97,7 +97,7 @@ def _fiftieth(value: Any) -> Any:
 
 @contextmanager
 def own_random_state() -> Iterator[None]:
-    """What happens inside leaves the global random generators of torch as they were."""
+    """A context that restores the global random generators of torch when it ends."""
     devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
     with torch.random.fork_rng(devices):
         yield
@@ -105,7 +105,7 @@ def own_random_state() -> Iterator[None]:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Evaluation mode for a while; each module's own mode is restored afterwards."""
+    """A context in evaluation mode; the mode of each module is restored when it ends."""
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:
@@ -117,23 +117,24 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Settings(Config):
-    """How a model is trained. They check themselves when they are made.
+    """How a model is trained; the values are checked when the object is created.
 
     Attributes:
-        epochs: passes over the training data, at most.
-        lr: Adam's learning rate, 1e-3 by default; only without an optimizer of one's own. At 0
-            nothing is learned, but batch norm's statistics move.
+        epochs: the largest number of passes over the training data.
+        lr: Adam's learning rate, 1e-3 by default; not allowed together with ``optimizer``. At 0
+            nothing is learned, but the running statistics of batch norm change.
         stop_below_lr: stop before an epoch whose learning rate would be below this.
-        grad_clip: the largest norm of the gradient.
-        accumulate: batches whose gradients are added up for one step of the optimizer. The step is
-            that of one batch with all their graphs, but for batch norm, which has the statistics
-            of each batch.
-        precision: Fabric's, of training; validation is in float32.
+        grad_clip: gradients with a larger norm are scaled down to this norm.
+        accumulate: batches whose gradients are added up for one step of the optimizer. The step
+            equals that of one batch with all their graphs, except that batch norm uses the
+            statistics of each batch.
+        precision: of training, as in Lightning Fabric; validation is in float32.
         compile: use ``torch.compile`` and replay CUDA graphs, for batches of few shapes.
         devices: processes on this machine; ``torchrun``'s number takes precedence.
-        seed: of dropout and everything else random in training but the loader's order.
-        checkpoint_every: also save after every so many steps of an epoch; with a folder.
-        tensorboard: also log the curve for TensorBoard; with a folder.
+        seed: of dropout and all other randomness in training, except the order of the loader.
+        checkpoint_every: also save each time this many steps of an epoch have passed; needs a
+            folder.
+        tensorboard: also log the curve for TensorBoard; needs a folder.
         progress: show a bar in a terminal.
     """
 
@@ -190,33 +191,33 @@ def fit(
     on_epoch_end: EpochHook | None = None,
     **settings: Any,
 ) -> History:
-    """Trains ``model`` in place and leaves it with its best weights by validation.
+    """Trains ``model`` in place; afterwards it has the weights of the best validation epoch.
 
-    Validation is in float32, whatever the precision of training. The global random generators are
-    afterwards as they were.
+    Validation is in float32 for any training precision. The global random generators are restored
+    afterwards.
 
     Args:
         model: called as ``model(batch)``.
         task: the loss and the metric.
-        train: loader of the training graphs. It is fastest on :func:`gtcourse.device`, to which
-            batches are moved.
+        train: loader of the training graphs. Loading is fastest if the graphs are already on
+            :func:`gtcourse.device`, to which batches are moved.
         val: loader of the validation graphs.
-        optimizer: of the model's parameters; Adam by default.
-        schedule: of ``optimizer``; it goes on after each step, a ``ReduceLROnPlateau`` after each
-            epoch.
+        optimizer: an optimizer of the model's parameters; Adam by default.
+        schedule: a schedule of ``optimizer``. It advances after each step, or after each epoch if
+            it is a ``ReduceLROnPlateau``.
         flag: perturbs the node embeddings; the training loss is then the mean over its passes.
-        out: a folder for ``last.ckpt`` and ``curve.csv``. A run with a checkpoint there is
-            continued; on a CPU the result is the same bit for bit.
+        out: a folder for ``last.ckpt`` and ``curve.csv``. If there is a checkpoint, the run is
+            resumed; on a CPU the result is the same bit for bit.
         on_epoch_end: called in every process with the model and the row of the epoch, once its
-            checkpoint is written. True, in the first process, ends the training. What it draws at
-            random does not change the run.
-        settings: the fields of :class:`Settings`: ``epochs``, which has no default, ``lr``,
-            ``grad_clip``, ``accumulate``, ``precision``, ``seed`` and others.
+            checkpoint is written. If it returns True in the first process, training ends. Random
+            numbers drawn in it do not change the run.
+        settings: fields of :class:`Settings`, such as ``lr``, ``grad_clip``, ``accumulate``,
+            ``precision`` and ``seed``; ``epochs`` is required.
 
     Raises:
-        ValueError: a setting is not allowed or has no effect, a plateau without validation data, a
-            graph with a feature that the model does not know, targets from which nothing can be
-            learned, or ``out`` holds the checkpoint of another run.
+        ValueError: a setting is not allowed or has no effect, a plateau schedule has no validation
+            data, the model does not know a feature of a graph, nothing can be learned from the
+            targets, or ``out`` holds the checkpoint of another run.
         RuntimeError: the training loss is no longer a finite number.
     """
     chosen = settings_of(settings)
@@ -243,14 +244,14 @@ def fit(
 class _Run:
     """A run of :func:`fit` in one of its processes.
 
-    Its arguments are those of :func:`fit`, checked and complete. If the folder has a checkpoint,
-    the run has reached the step at which that was saved.
+    The arguments are those of :func:`fit`, checked and complete. If the folder has a checkpoint,
+    the run starts from the step at which that was saved.
 
     Attributes:
         wrapped: the model as Fabric trains it, which shares its weights with ``model``.
         wrapped_optimizer: the optimizer as Fabric calls it.
-        evaluated: the model as it is validated, which shares its weights, too.
-        checkpoint: what saves the run, if it has a folder.
+        evaluated: the model as it is validated, which also shares its weights.
+        checkpoint: saves the run, if it has a folder.
         progress: how far the run has come.
     """
 
@@ -292,7 +293,7 @@ class _Run:
             )
 
     def train_and_validate(self, on_epoch_end: EpochHook | None) -> History:
-        """Runs the epochs that remain, and leaves the model with its best weights."""
+        """Trains the remaining epochs, and then loads the best weights."""
         progress = self.progress
         history = progress.history
         with self._bar() as bar, _tensorboard(self._log_folder()) as log:
@@ -316,11 +317,11 @@ class _Run:
         return history
 
     def _train_epoch(self, epoch: int, current: Epoch, start: float, bar: tqdm) -> dict[str, float]:
-        """Takes the steps that remain of an epoch; returns its rate and mean training loss.
+        """Takes the remaining steps of an epoch; returns its learning rate and mean training loss.
 
         Args:
             epoch: its number.
-            current: what was done of it so far; it goes on counting.
+            current: the part that is already done; it is updated.
             start: when the epoch began, on the clock of ``time.perf_counter``.
             bar: counts the batches.
         """
@@ -445,7 +446,7 @@ class _Run:
 
 
 def _show(bar: tqdm, row: dict[str, float]) -> None:
-    """Writes the numbers of an epoch behind the bar."""
+    """Shows the numbers of an epoch next to the progress bar."""
     shown = {name: f"{value:.4g}" for name, value in row.items() if name != "seconds"}
     bar.set_postfix(shown)
 
@@ -460,10 +461,10 @@ def train_step(
     grad_clip: float | None = None,
     flag: Flag | None = None,
 ) -> Tensor:
-    """One step of an optimizer and a model of Fabric, without waiting for a GPU.
+    """Takes one step with an optimizer and a model of Fabric, without waiting for a GPU.
 
-    The gradient is that of one batch with the graphs of all ``batches``: each loss counts by its
-    share of :attr:`Task.size`. Returns the sum over all graphs of the loss of their batch.
+    The gradient is that of one batch with the graphs of all ``batches``: each loss is weighted by
+    its share of :attr:`Task.size`. Returns the sum over all graphs of the loss of their batch.
     """
     optimizer.zero_grad()
     losses = []
@@ -492,7 +493,7 @@ def _backward(fabric: Fabric, share: Tensor | float, loss: Tensor) -> None:
 
 
 def steps_of(batches: int, accumulate: int) -> int:
-    """Steps of an epoch with so many batches; the last step may have fewer than the others."""
+    """The number of steps for this many batches; the last step may have fewer of them."""
     if accumulate < 1:
         raise ValueError(f"accumulate is {accumulate}; expected a number above 0.")
     return -(-batches // accumulate)
@@ -515,16 +516,17 @@ def compiled(model: nn.Module, compile: bool) -> nn.Module:
 
 @torch.no_grad()
 def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, float]:
-    """The task's metric over all graphs of a loader; the model is in eval mode meanwhile.
+    """The task's metric over all graphs of a loader, with the model in evaluation mode.
 
     It is NaN if no target is known.
 
     Raises:
-        ValueError: a graph has a feature that the model does not know, a target is no class of the
-            task, or there are no targets.
+        ValueError: a graph has a feature that the model does not know, a target is not a class of
+            the task, or there are no targets.
     """
     if not isinstance(task, Task):
         raise ValueError(f"task is {task!r}; expected a Task, such as tasks.graph_regression().")
+    _check_model(model)
     _check_loader("loader", loader)
     _check_data(model, task, loader, all_may_be_missing=True)
     first = next(model.parameters(), None)
@@ -542,12 +544,12 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Trainable numbers of a model."""
+    """The number of trainable parameters of a model."""
     return sum(each.numel() for each in model.parameters() if each.requires_grad)
 
 
 def launch(accelerator: str, devices: int, precision: Precision) -> Fabric:
-    """A Fabric whose processes run; the others run the same program from its start."""
+    """A Fabric with its processes started; the others run the program from its start."""
     from lightning_fabric import Fabric  # seconds to import, and only training needs it
     from lightning_fabric.strategies import DDPStrategy
 
@@ -568,7 +570,7 @@ def launch(accelerator: str, devices: int, precision: Precision) -> Fabric:
 
 
 def processes(devices: int) -> tuple[int, int]:
-    """A run's processes on this machine, and its machines; ``torchrun``'s if it started them."""
+    """The numbers of processes on this machine and of machines, from ``torchrun`` if it is used."""
     here = int(os.environ.get("LOCAL_WORLD_SIZE", devices))
     return here, int(os.environ.get("GROUP_WORLD_SIZE", 1))
 
@@ -588,13 +590,12 @@ def _check_types(
     flag: Flag | None,
     on_epoch_end: EpochHook | None,
 ) -> None:
-    """Raises a ValueError for an argument of another kind, before anything is trained or written.
+    """Raises a ValueError for an argument of the wrong type, before anything is trained or written.
 
-    A loader may be a reader's own, with a length and :attr:`DenseLoader.targets`; that of the
-    training graphs has :meth:`DenseLoader.set_epoch` as well.
+    A loader of your own needs a length and :attr:`DenseLoader.targets`. The loader of the training
+    graphs also needs :meth:`DenseLoader.set_epoch`.
     """
-    if not isinstance(model, nn.Module):
-        raise ValueError(f"model is {model!r}; expected a model, such as GIN(GINConfig()).")
+    _check_model(model)
     if not isinstance(task, Task):
         raise ValueError(f"task is {task!r}; expected a Task, such as tasks.graph_regression().")
     _check_loader("train", train)
@@ -615,12 +616,18 @@ def _check_types(
         )
 
 
+def _check_model(model: object) -> None:
+    """Raises a ValueError for what is no model of PyTorch, such as the name of one."""
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"model is {model!r}; expected a model, such as GIN(GINConfig()).")
+
+
 def _check_loader(name: str, loader: DenseLoader) -> None:
-    """Raises a ValueError unless the batches of a loader can be read, and there are some."""
+    """Raises a ValueError unless a loader has batches that can be read."""
     if not hasattr(loader, "targets"):
         raise ValueError(
-            f"{name} is of type {type(loader).__name__}; expected a DenseLoader, as "
-            "DenseLoader(graphs, batch_size=64) is."
+            f"{name} is of type {type(loader).__name__}; expected a DenseLoader, such as "
+            "DenseLoader(graphs, batch_size=64)."
         )
     if len(loader) == 0:
         raise ValueError(
@@ -638,13 +645,13 @@ def _check_effects(
     val: DenseLoader | None,
     folder: Path | None,
 ) -> None:
-    """Raises a ValueError for what would have no effect, or one on something else."""
+    """Raises a ValueError for an option that has no effect, or an effect on something else."""
     if val is None and isinstance(schedule, ReduceLROnPlateau):
         raise ValueError("ReduceLROnPlateau needs validation data; expected val.")
     if isinstance(schedule, ReduceLROnPlateau) and schedule.mode != task.mode:
         raise ValueError(
-            f"the schedule waits for a score that is {schedule.mode}, and the best {task.monitor} "
-            f"is the {task.mode}; expected ReduceLROnPlateau(optimizer, {task.mode!r})."
+            f"schedule has the mode {schedule.mode!r}, but the best {task.monitor} is the "
+            f"{task.mode}imum; expected ReduceLROnPlateau(optimizer, {task.mode!r})."
         )
     if flag is not None and "perturbation" not in signature(model.forward).parameters:
         raise ValueError(
@@ -653,11 +660,11 @@ def _check_effects(
         )
     if optimizer is not None and settings.lr is not None:
         raise ValueError(
-            f"lr is {settings.lr:g}, which has no effect beside an optimizer with its own; "
-            "expected one of the two."
+            f"lr is {settings.lr:g}, which has no effect because the optimizer has its own; "
+            "expected only one of lr and optimizer."
         )
     if schedule is not None and schedule.optimizer is not optimizer:
-        raise ValueError("schedule is that of another optimizer; expected one of optimizer.")
+        raise ValueError("schedule belongs to another optimizer; expected a schedule of optimizer.")
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError(
             f"no parameter of {type(model).__name__} is trained; expected one or more with "
@@ -668,7 +675,7 @@ def _check_effects(
         given = [each for group in optimizer.param_groups for each in group["params"]]
         if not any(id(parameter) in own for parameter in given):
             raise ValueError(
-                "optimizer has no parameter of the model; expected one of model.parameters()."
+                "optimizer has none of the model's parameters; expected model.parameters()."
             )
     if folder is not None and folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; expected a folder for the run.")
@@ -687,8 +694,8 @@ def _check_data(
 ) -> None:
     """Raises a ValueError for graphs from which the model cannot learn the task.
 
-    Their targets are missing or no classes of the task, none of them is known unless all may be
-    missing, or the model does not know one of their features.
+    Targets are missing or are not classes of the task, no target is known (unless all may be
+    missing), or the model does not know a feature.
     """
     if loader.targets is not None:
         task.check(loader.targets, all_may_be_missing=all_may_be_missing)
@@ -746,7 +753,7 @@ def _write_curve(path: Path, rows: list[dict[str, float]]) -> None:
 
 @contextmanager
 def _tensorboard(folder: Path | None) -> Iterator[Callable[[dict[str, float], int], None]]:
-    """A function that appends a row to a new TensorBoard file in ``folder``, if there is one.
+    """A function that appends a row to a new TensorBoard file, if ``folder`` is given.
 
     Without the queue and the thread that Fabric's logger has from tensorboardX: a write that fails,
     as on a disk that is full for a moment, ends the thread, and a few values later the training

@@ -12,8 +12,8 @@ from torchmetrics.utilities import dim_zero_cat
 class MeanOverTargets(Metric):
     """ROC AUC or average precision, averaged over the T targets that have both a 0 and a 1.
 
-    Other targets have no ranking to score; OGB leaves them out too. The metric is NaN if no target
-    is left. Logits are ``[B, T]`` or ``[B]``; y has the same shape and is 0, 1 or NaN.
+    Other targets have no ranking to score, and OGB leaves them out as well. The metric is NaN if no
+    target is left. Logits are ``[B, T]`` or ``[B]``; y has the same shape and is 0, 1 or NaN.
     """
 
     full_state_update = False

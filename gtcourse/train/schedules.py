@@ -1,6 +1,6 @@
-"""Learning-rate schedules of the papers: functions of an optimizer and the number of its steps.
+"""Learning-rate schedules of the papers, as functions of an optimizer and the number of steps.
 
-Steps are counted from 1: the rate at step k is the one of the optimizer's k-th step.
+Steps are counted from 1: the rate at step k is that of the optimizer's k-th step.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def warmup_then_cosine(
               \quad\text{or}\quad \eta \cos \frac{\pi}{2} \frac{k - W}{T - W}
               \qquad (W < k \le T),
 
-    and every later step 0. With ``quarter`` the second, as in the code that produced EGT's results.
-    The paper says only "cosine"; its authors' later code has the first.
+    and every later step 0. ``quarter`` selects the second form, as in the code that produced EGT's
+    results. The paper says only "cosine"; the authors' later code has the first form.
 
     Differs from the official code: there step W + 1 still has the peak, and step T + 1 is the first
     to have 0.
@@ -69,7 +69,7 @@ def halve_on_plateau(
 ) -> ReduceLROnPlateau:
     """Half the rate after more than ``patience`` epochs without a better score (benchmarking-gnns).
 
-    ``total`` is not used; ``mode`` says whether a better score is small or large.
+    ``total`` is not used; ``mode`` says whether better scores are smaller or larger.
     """
     return ReduceLROnPlateau(optimizer, mode, factor=0.5, patience=patience)
 
@@ -80,7 +80,9 @@ def _warmup_then(
     """Linear warm-up, then ``decay``: the share of the peak by the share of its steps done."""
     steps = round(warmup * total) if isinstance(warmup, float) else warmup
     if not 0 <= steps < total:
-        raise ValueError(f"warmup is {warmup} of {total} steps; expected fewer, or a share.")
+        raise ValueError(
+            f"warmup is {warmup}, and the schedule has {total} steps; expected fewer, or a share."
+        )
 
     def rate(steps_done: int) -> float:
         step = steps_done + 1

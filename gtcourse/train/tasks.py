@@ -1,4 +1,4 @@
-"""What a model is trained on and scored by: targets of graphs, nodes and edges.
+"""Tasks: losses and metrics for targets of graphs, nodes and edges.
 
 A :class:`Task` of your own needs a loss and a metric of torchmetrics.
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def unchanged(values: Tensor) -> Tensor:
-    """A copy: the outputs of a model are already in the targets' unit."""
+    """Returns a copy: the outputs of the model are already in the unit of the targets."""
     return values.clone()
 
 
@@ -44,21 +44,22 @@ class Task:
     """A loss, and the metric that decides which weights are best.
 
     Attributes:
-        name: what is learned; two tasks with one name are taken as the same when a run continues.
+        name: what is learned; when a run is resumed, two tasks with the same name count as the
+            same.
         loss: takes ``model(batch, **model_options)`` and the batch, and returns the mean loss over
             the batch's targets.
-        metric: makes a new metric.
+        metric: creates a new metric.
         update: takes a metric, ``model(batch)`` and the batch, and adds the batch to the metric.
-        monitor: the metric's name.
+        monitor: the name of the metric.
         mode: whether the metric should be small ("min") or large ("max").
         size: what the loss of a batch is a mean over: graphs, known targets, or the sum of their
             weights. Losses of several batches or processes are weighted by it.
         model_options: how the model is called in training, besides the batch.
         num_classes: C; None for numbers.
-        predictions: turns the model's outputs into what they mean: numbers in the targets' unit, or
+        predictions: converts the model's outputs to numbers in the unit of the targets, or to
             probabilities.
-        kind: what these are: "value", "probability" of class 1, or "probabilities" of C classes,
-            ``[..., C]``.
+        kind: what the predictions are: "value", "probability" of class 1, or "probabilities" of C
+            classes, ``[..., C]``.
     """
 
     name: str
@@ -80,7 +81,7 @@ class Task:
         return value < best if self.mode == "min" else value > best
 
     def check(self, targets: Tensor, *, all_may_be_missing: bool = False) -> None:
-        """Raises a ValueError if no target is known, or a target is none of the classes."""
+        """Raises a ValueError if no target is known, or a target is not one of the classes."""
         known = targets[~targets.isnan() & (targets != MISSING_LABEL)]
         if not len(known):
             if all_may_be_missing:
@@ -101,18 +102,22 @@ class Scale:
     """The scale of T targets, for models that predict standardised ones.
 
     Attributes:
-        mean: of each target.
+        mean: the mean of each target.
         sd: the standard deviation of each target.
 
     Raises:
-        ValueError: there are not as many of one as of the other, one of them is not finite, or a
-            standard deviation is not above 0.
+        ValueError: the numbers of means and standard deviations differ, one of them is not finite,
+            or a standard deviation is not above 0.
     """
 
     mean: tuple[float, ...]
     sd: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.mean, Sequence) or not isinstance(self.sd, Sequence):
+            raise ValueError(
+                f"mean is {self.mean!r} and sd is {self.sd!r}; expected a tuple of numbers each."
+            )
         numbers = [*self.mean, *self.sd]
         if len(self.mean) != len(self.sd) or not all(map(math.isfinite, numbers)):
             raise ValueError(
@@ -128,7 +133,7 @@ class Scale:
         return (y - mean) / sd
 
     def restored(self, prediction: Tensor) -> Tensor:
-        """Predictions in the targets' unit."""
+        """Predictions in the unit of the targets."""
         mean, sd = self._like(prediction)
         return prediction * sd + mean
 
@@ -137,7 +142,7 @@ class Scale:
         T = len(self.mean)
         if T > 1 and (values.dim() < 2 or values.shape[-1] != T):
             raise ValueError(
-                f"there are values of shape {list(values.shape)} and the scale of {T} targets; "
+                f"the values have the shape {list(values.shape)}, and the scale has {T} targets; "
                 f"expected [..., {T}]."
             )
         mean = values.new_tensor(self.mean)
@@ -150,13 +155,16 @@ class Scale:
 def graph_regression(scale: Scale | None = None) -> Task:
     """Mean absolute error on targets ``[B]`` or ``[B, T]``; NaN targets are left out.
 
-    With a ``scale`` the model predicts standardised targets: the loss is theirs, and the metric and
-    predictions are in the unit of the targets. Targets of nodes, ``[B, N]``, are taken as well.
+    With a ``scale``, the model predicts standardised targets. The loss is computed on these; the
+    metric and the predictions are in the unit of the targets. Targets of nodes, ``[B, N]``, are
+    accepted as well.
     """
     name = "graph regression"
     restored: Callable[[Tensor], Tensor] = unchanged
     standardised: Callable[[Tensor], Tensor] = unchanged
     if scale is not None:
+        if not isinstance(scale, Scale):
+            raise ValueError(f"scale is {scale!r}; expected a Scale of the targets, or None.")
         name += f", targets standardised by mean {list(scale.mean)}, sd {list(scale.sd)}"
         restored = scale.restored
         standardised = scale.standardised
@@ -181,7 +189,7 @@ def graph_regression(scale: Scale | None = None) -> Task:
 def graph_classification(num_tasks: int = 1) -> Task:
     """Binary classification of a graph: cross-entropy on logits ``[B]`` or ``[B, T]``.
 
-    Targets are 0, 1, or NaN for unknown, which is left out. The metric of one target is "auroc",
+    Targets are 0 or 1; NaN (unknown) is left out. The metric of one target is "auroc",
     the area under the ROC curve, and of T targets "ap", average precision, averaged over those that
     have both a 0 and a 1, as in OGB for ogbg-molhiv and ogbg-molpcba.
     """
@@ -199,7 +207,7 @@ def graph_classification(num_tasks: int = 1) -> Task:
         found = targets_of(batch)[0].numel()
         if found != num_tasks:
             raise ValueError(
-                f"the graphs have {found} target(s) each and the task {num_tasks}; expected "
+                f"the graphs have {found} target(s) each, and the task has {num_tasks}; expected "
                 f"graph_classification({found})."
             )
         return task.loss(prediction, batch)
@@ -210,7 +218,7 @@ def graph_classification(num_tasks: int = 1) -> Task:
 def node_binary_classification() -> Task:
     """Binary classification of nodes: cross-entropy on logits ``[B, N]``, scored by ROC AUC.
 
-    Targets are 0, 1, or NaN for unknown, which is left out, as at padding.
+    Targets are 0 or 1; NaN (unknown, or padding) is left out.
     """
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
@@ -224,7 +232,7 @@ def node_binary_classification() -> Task:
 
 
 def graph_multiclass(num_classes: int) -> Task:
-    """Which of C classes a graph is: cross-entropy on logits ``[B, C]``, scored by accuracy.
+    """Classification of graphs into C classes: cross-entropy on ``[B, C]``, scored by accuracy.
 
     Targets ``[B]`` are 0 to C - 1; ``MISSING_LABEL`` is left out.
     """
@@ -234,7 +242,7 @@ def graph_multiclass(num_classes: int) -> Task:
 
 
 def node_classification(num_classes: int, class_sizes: Sequence[int] | None = None) -> Task:
-    r"""Which of C classes a node is: cross-entropy on logits ``[B, N, C]``.
+    r"""Classification of nodes into C classes: cross-entropy on logits ``[B, N, C]``.
 
     Targets ``[B, N]`` are 0 to C - 1; ``MISSING_LABEL`` is left out. A class of :math:`c_k` targets
     has the weight
@@ -246,8 +254,8 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     do; Dwivedi et al. (2020) count in each batch.
 
     Scored by accuracy as in the literature on PATTERN and CLUSTER: the mean over classes of the
-    share of their targets that is predicted. A class without a target counts 0 if it was predicted,
-    and otherwise not at all.
+    share of their targets that is predicted. A class without targets counts as 0 if it was
+    predicted, and is left out otherwise.
     """
     name = f"node classification, {num_classes} classes"
     weights = None
@@ -265,11 +273,11 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
 
 
 def edge_classification() -> Task:
-    """Whether an edge is of class 1: cross-entropy on logits ``[B, N, N, 2]``, scored by F1.
+    """Binary classification of edges: cross-entropy on logits ``[B, N, N, 2]``, scored by F1.
 
     Targets ``[B, N, N]`` are 0 or 1, at ``[b, i, j]`` that of the edge from i to j;
-    ``MISSING_LABEL``, as where there is no edge, is left out. F1 is the harmonic mean of precision
-    and recall of class 1.
+    ``MISSING_LABEL``, which also marks pairs without an edge, is left out. F1 is the harmonic mean
+    of precision and recall of class 1.
     """
 
     def metric() -> Metric:
@@ -296,10 +304,10 @@ def with_distances(
     for the logits :math:`x` ``[B, N, N, ν + 1]`` that a model returns beside its prediction when it
     is called as ``model(batch, return_distances=True)``. :math:`D` is the encoding ``distance`` of
     :class:`gtcourse.encodings.AddShortestPaths`, whose ``max_distance`` has to be above ν: pairs
-    farther apart than ν, without a path or at padding are left out.
+    that are farther apart than ν, have no path or contain padding are left out.
 
     Args:
-        task: the one of the graphs.
+        task: the task of the graphs.
         hops: ν.
         weight: κ, of the sum over a graph's pairs: 0.05 on ZINC, about two hundred terms.
         reduction: "sum" of a graph's pairs, averaged over graphs, as in the authors' code; the
@@ -308,8 +316,8 @@ def with_distances(
             the walks of A + I. No pair is then of class 0. (Their classes are ν + 1 - D.)
 
     Raises:
-        ValueError: ν is below 1, κ is not above 0, or there is no such reduction. The loss raises
-            one if distances up to ν are not exact.
+        ValueError: ν is below 1, κ is not above 0, or the reduction is unknown. The loss raises a
+            ValueError if distances up to ν are not exact.
     """
     whole_number("hops", hops, 1)
     if not 0 < weight < math.inf:
@@ -338,8 +346,8 @@ def with_distances(
         elif has_wrong_class.any():
             raise ValueError(
                 f"distances are lowered to {int(largest[has_wrong_class].max())} or less, and "
-                f"distances up to {hops} are predicted; expected exact ones, as of "
-                "AddShortestPaths()."
+                f"distances up to {hops} are predicted; expected exact ones, as AddShortestPaths() "
+                "computes."
             )
         return task.loss(prediction, batch) + weight * distance_loss
 
@@ -359,7 +367,7 @@ def targets_of(batch: GraphBatch) -> Tensor:
 def _checked_targets(prediction: Tensor, batch: GraphBatch, *classes: int) -> Tensor:
     """The targets, or a ValueError if the predictions have another shape.
 
-    Data and models may be anybody's: ``[B, 1]`` beside ``[B]`` would broadcast silently.
+    Data and models can be the user's own: ``[B, 1]`` and ``[B]`` would broadcast silently.
     """
     y = targets_of(batch)
     expected = [*y.shape, *classes]

@@ -23,10 +23,19 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import BaseTransform
 
 from gtcourse import budget, load_dataset
-from gtcourse.course import explorer
+from gtcourse.course import explorer, plots
+from gtcourse.course.blindness import from_graph6
 from gtcourse.course.commands import main
+from gtcourse.course.costs import measure
+from gtcourse.course.leaderboard import line_to_beat
 from gtcourse.course.records import recorded
-from gtcourse.course.tasks import build_cycles
+from gtcourse.course.tasks import (
+    build_cluster,
+    build_cycles,
+    build_pattern,
+    build_tsp,
+    pixel_graph,
+)
 from gtcourse.encodings import (
     AddAnchorDistances,
     AddDegrees,
@@ -41,6 +50,7 @@ from gtcourse.encodings import (
     encode_batch,
     shortest_paths,
 )
+from gtcourse.encodings.prepare import prepare, process_pool
 from gtcourse.encodings.spectral import laplacian, laplacian_eigenvectors
 from gtcourse.graphs import (
     MISSING_LABEL,
@@ -55,9 +65,29 @@ from gtcourse.graphs import (
 )
 from gtcourse.graphs.dataset import RaggedGraphs
 from gtcourse.graphs.io import file_sha256, read_npz
-from gtcourse.graphs.molecules import molecule_graph, ogb_data, zinc_data
+from gtcourse.graphs.molecules import (
+    fingerprints,
+    molecule_graph,
+    ogb_data,
+    ogb_molecule,
+    penalized_logp,
+    zinc_data,
+)
 from gtcourse.graphs.tables import fold_split, read_table
-from gtcourse.interpret import ablated, attention_by_hop, between_nodes
+from gtcourse.interpret import (
+    ablated,
+    attention_by_hop,
+    attention_by_kind,
+    attention_entropy,
+    attention_rollout,
+    between_nodes,
+    head_similarity,
+    leave_one_out,
+    pair_kinds,
+    probabilities,
+    read_by_graph,
+    token_mask,
+)
 from gtcourse.models import (
     CGT,
     EGT,
@@ -78,12 +108,15 @@ from gtcourse.models import (
     Transformer,
     TransformerConfig,
 )
-from gtcourse.predict import export, load, load_ensemble, save_onnx
+from gtcourse.models.categories import CategoryEmbedding
+from gtcourse.models.mlp import mlp
+from gtcourse.predict import export, fine_tuned, load, load_ensemble, save_onnx
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for, scaffold_split
 from gtcourse.runs.record import Record, read_record, read_results, read_weights, write_weights
 from gtcourse.runs.run import at_budget, claim, data_for, train
 from gtcourse.train import tasks
+from gtcourse.train.costs import step_costs
 from gtcourse.train.flag import Flag
 from gtcourse.train.loop import evaluate, fit
 from gtcourse.train.schedules import warmup_then_linear
@@ -160,7 +193,7 @@ ARRAYS = [
         ),
         ("counts that do not add up", lambda a: bare(a) | {"num_edges": np.array([2, 4, 2])}, ""),
         (
-            "an edge to nowhere",
+            "an edge to a node that does not exist",
             lambda a: a | {"edge_index": put(a["edge_index"], (1, 3), 3)},
             "graph 1 has edge_index with values from 0 to 3; expected 0 to 2",
         ),
@@ -203,7 +236,7 @@ ARRAYS = [
         (
             "edges in rows",
             lambda a: a | {"edge_index": a["edge_index"].T},
-            "edge_index has shape [6, 2]; expected [2, 6], by num_edges.",
+            "edge_index has shape [6, 2]; expected [2, 6], the sum of num_edges.",
         ),
         (
             "sizes in a table",
@@ -325,6 +358,24 @@ def into_a_file(dataset: GraphDataset, folder: Path) -> None:
     write_graphs(folder / "a.npz", dataset)
 
 
+def edge_twice(**changes) -> list[Data]:
+    """Two graphs; the second has the edges 0 → 1, 1 → 0 and 0 → 1 again."""
+    edge_index = torch.tensor([[0, 1, 0], [1, 0, 1]])
+    fields = {"edge_attr": torch.tensor([[1], [2], [1]]), "y": torch.tensor([0.5, 1.0, 0.5])}
+    one = Data(x=zeros(2, 1), edge_index=edge_index, **fields)
+    return [one, Data(x=zeros(2, 1), edge_index=edge_index, **(fields | changes))]
+
+
+def to_a_file(graphs: list[Data]) -> Make:
+    dataset = GraphDataset("a", "b", graphs, [0, 1], target="edge")
+    return lambda folder: partial(write_graphs, folder / "a.npz", dataset)
+
+
+def to_a_folder(graphs: list[Data]) -> Make:
+    dataset = GraphDataset("a", "b", graphs, [0, 1], target="edge")
+    return lambda folder: partial(prepare, dataset, folder / "new", progress=False)
+
+
 def untargeted() -> GraphDataset:
     dataset = three_chains()
     for graph in dataset.graphs:
@@ -357,7 +408,7 @@ ONE = [
     ),
     ("sparse features", {"x": lambda g: g.x.to_sparse()}, "has x = torch.sparse.LongTensor; expec"),
     (
-        "an edge to nowhere",
+        "an edge to a node that does not exist",
         {"edge_index": torch.tensor([[0, 1, 1, 2], [1, 0, 3, 1]])},
         "has edge_index with values from 0 to 3; expected 0 to 2",
     ),
@@ -445,19 +496,19 @@ GRAPHS = [
         "y holds 1e+40; expected numbers within the range of float32, 3.4e+38.",
     ),
     (
-        "numbers to write that NumPy has not",
+        "writing a dtype that NumPy does not have",
         spoiled((0, 1, 2), into_a_file, noise=lambda g: torch.zeros(g.num_nodes, 2).bfloat16()),
         "noise is torch.bfloat16; expected torch.float32 to be stored.",
     ),
     (
         "two lines of SMILES to write",
         spoiled((0, 1, 2), into_a_file, smiles="C\nC"),
-        "graph 0 has smiles 'C\\nC'; expected a text of one line.",
+        "graph 0 has smiles 'C\\nC'; expected a string of one line.",
     ),
     (
         "an attribute to write with the name of a file's",
         spoiled((0, 1, 2), into_a_file, target=torch.zeros(1)),
-        "graph 0 has an attribute 'target', which in a graph file describes the file; expected",
+        "graph 0 has an attribute 'target', a name that is reserved in graph files; expected",
     ),
     ("a graph to write", spoiled((1,), into_a_file, x=None), "graph 1 has x = NoneType; expected"),
     (
@@ -470,28 +521,28 @@ GRAPHS = [
         (f"some graphs: {what}", spoiled(which, enter, mine=values), says)
         for what, which, enter, values, says in [
             (
-                "an encoding of one's own, not in graph 1",
+                "a custom encoding that graph 1 lacks",
                 (0, 2),
                 into_a_batch,
                 rows_of_nodes,
                 "graph 1 has no 'mine', which graph 0 has; expected it in all graphs or in none.",
             ),
             (
-                "an encoding of one's own, in the last alone",
+                "a custom encoding that only the last graph has",
                 (2,),
                 into_a_batch,
                 rows_of_nodes,
                 "graph 0 has no 'mine', which graph 2 has; expected it in all graphs or in none.",
             ),
             (
-                "pairs of one's own",
+                "a custom pair encoding",
                 (0, 1),
                 into_a_batch,
                 rows_of_pairs,
                 "graph 2 has no 'mine', which graph 0 has; expected it in all graphs or in none.",
             ),
             (
-                "an encoding of one's own, on its way to a file",
+                "writing a custom encoding",
                 (0,),
                 into_a_file,
                 rows_of_nodes,
@@ -505,26 +556,46 @@ GRAPHS = [
                 "graph 0 has no 'mine', which graph 1 has; expected it in all graphs or in none.",
             ),
             (
-                "an encoding of one's own of several widths",
+                "a custom encoding of different widths",
                 (0, 1, 2),
                 into_a_batch,
                 lambda g: torch.zeros(g.num_nodes, 1 + g.num_edges),
                 "graph 1 has mine of torch.float32 [3, 5]; expected torch.float32 [3, 3], as in",
             ),
             (
-                "an encoding of one's own of several types",
+                "a custom encoding of different dtypes",
                 (0, 1, 2),
                 into_a_batch,
                 lambda g: torch.zeros(g.num_nodes, 2, dtype=TYPES[g.num_nodes]),
                 "graph 1 has mine of torch.float64 [3, 2]; expected torch.float32 [3, 2], as in",
             ),
             (
-                "a sparse encoding of one's own",
+                "a sparse custom encoding",
                 (0, 1, 2),
                 into_a_batch,
                 lambda g: torch.zeros(g.num_nodes, 2).to_sparse(),
                 "graph 0 has mine = torch.sparse.FloatTensor; expected a dense tensor.",
             ),
+        ]
+    ),
+    *(
+        (f"an edge given twice with other {name}: {where}", enter, says)
+        for name, values, says in [
+            (
+                "edge_attr",
+                torch.tensor([[1], [2], [3]]),
+                "graph 1 has the edge from 0 to 1 twice, with the features [1] and [3]; expected",
+            ),
+            (
+                "y",
+                torch.tensor([0.5, NAN, NAN]),
+                "graph 1 has the edge from 0 to 1 twice, with the targets 0.5 and nan; expected",
+            ),
+        ]
+        for where, enter in [
+            ("a batch", call(collate, edge_twice(**{name: values}), target="edge")),
+            ("a file", to_a_file(edge_twice(**{name: values}))),
+            ("a folder", to_a_folder(edge_twice(**{name: values}))),
         ]
     ),
     *(
@@ -558,10 +629,10 @@ GRAPHS = [
 EDGES = torch.tensor([[0, 1], [1, 0]])
 
 
-def prepared_folder(content: str) -> Make:
+def prepared_folder(content: str, enter: Callable[[Path], object] = open_graphs) -> Make:
     def make(folder: Path) -> Callable:
         (folder / "graphs.json").write_text(content)
-        return lambda: open_graphs(folder)
+        return lambda: enter(folder)
 
     return make
 
@@ -634,9 +705,13 @@ BATCHES = [
         call(collate, [Batch.from_data_list(CHAINS)]),
         "graph 0 is of type DataBatch",
     ),
-    ("too few places", call(collate, CHAINS, num_nodes=2), "graph 1 has 3 nodes; expected at most"),
     (
-        "places by the half",
+        "too little padding for the largest graph",
+        call(collate, CHAINS, num_nodes=2),
+        "graph 1 has 3 nodes; expected at most",
+    ),
+    (
+        "a fractional padded size",
         call(collate, CHAINS, num_nodes=5.5),
         "num_nodes is 5.5; expected a whole",
     ),
@@ -711,7 +786,11 @@ BATCHES = [
         "adjacency is torch.float32 [1, 2, 2]; expected a bool tensor [B, n, n]",
     ),
     ("a target of pairs", call(collate, CHAINS, target="pair"), "target is 'pair'; expected"),
-    ("targets of nodes", call(collate, CHAINS, target="node"), "y has [1, 1, 1] rows in the first"),
+    (
+        "node targets in place of graph targets",
+        call(collate, CHAINS, target="node"),
+        "y has [1, 1, 1] rows in the first",
+    ),
     *(
         (
             f"a loader of {name} {value}",
@@ -816,13 +895,13 @@ BATCHES = [
                 "two edges of three, distances to 2",
                 (AddShortestPaths(2), AddPathEdges(2)),
                 "graph 1 of the batch has a path of more than 2 edges, of which path_edges holds "
-                "the first 2; expected the first 3, as of AddPathEdges(3).",
+                "the first 2; expected the first 3, as AddPathEdges(3) stores.",
             ),
             (
                 "two edges of three",
                 (AddShortestPaths(), AddPathEdges(2)),
                 "graph 1 of the batch has a path of 4 edges, of which path_edges holds the first "
-                "2; expected the first 3, as of AddPathEdges(3).",
+                "2; expected the first 3, as AddPathEdges(3) stores.",
             ),
         ]
     ),
@@ -846,8 +925,8 @@ BATCHES = [
     *(
         (f"{what} for tokens", call(small_transformer(), source, zeros(1, 2)), says)
         for what, source, says in [
-            ("a word too many", zeros(1, 3) + 7, "tokens have the number 7; expected 0 to 6."),
-            ("a negative number", zeros(1, 3) - 1, "tokens have the number -1; expected 0 to 6."),
+            ("a word too many", zeros(1, 3) + 7, "tokens contain 7; expected 0 to 6."),
+            ("a negative number", zeros(1, 3) - 1, "tokens contain -1; expected 0 to 6."),
             ("floats", torch.zeros(1, 3), "tokens are torch.float32 [1, 3]; expected whole numb"),
             ("one sequence", zeros(3), "tokens are torch.int64 [3]; expected whole numbers [B, N]"),
         ]
@@ -862,8 +941,16 @@ BATCHES = [
         lambda folder: lambda: distance_loss(AddShortestPaths(3)),
         "distances are lowered to 3 or less, and distances up to 3 are predicted; expected exact",
     ),
-    ("a split too few", call(GraphDataset, "a", "b", CHAINS, [0, 1]), "dataset 'a' has 3 graphs a"),
-    ("half a split", call(GraphDataset, "a", "b", CHAINS, [0, 0.5, 1]), "dataset 'a' has 3 graphs"),
+    (
+        "a split with too few entries",
+        call(GraphDataset, "a", "b", CHAINS, [0, 1]),
+        "dataset 'a' has 3 graphs a",
+    ),
+    (
+        "a fractional split",
+        call(GraphDataset, "a", "b", CHAINS, [0, 0.5, 1]),
+        "dataset 'a' has 3 graphs",
+    ),
     ("an unknown name", call(load_dataset, "zink"), "there is no dataset 'zink'; expected one of"),
     ("no name", call(load_dataset, None), "there is no dataset None; expected one of molecules"),
     ("nothing to download", call(load_dataset, "molecules", "download"), "there is nothing to dow"),
@@ -874,7 +961,7 @@ BATCHES = [
         RuntimeError,
     ),
     (
-        "a split's name that is none",
+        "an unknown split",
         lambda folder: lambda: three_chains()["valid"],
         "'valid' is not a split; expected train, val, test",
         KeyError,
@@ -890,7 +977,7 @@ BATCHES = [
         call(zinc_data, "C$C"),
         "'C$C' has the bond type 'QUADRUPLE'; expected one of ZINC's: NONE, SINGLE",
     ),
-    ("an unreadable molecule", call(ogb_data, "C1CC", 7), "molecule 7 is 'C1CC', of which ogb"),
+    ("an unreadable molecule", call(ogb_data, "C1CC", 7), "molecule 7 is 'C1CC', which ogb"),
     ("distances up to 0", call(AddShortestPaths, 0), "max_distance is 0; expected a whole number"),
     ("eigenvectors of NaN", call(AddLaplacianEigenvectors, NAN), "k is nan; expected a whole numb"),
     (
@@ -902,7 +989,7 @@ BATCHES = [
     ("a class for a transform", call(encode, CHAINS, AddDegrees), "expected transforms after the"),
     ("a graph to encode", call(encode, CHAINS[0], AddDegrees()), "expected a list of graphs, got"),
     (
-        "an edge to nowhere to encode",
+        "encoding an edge to a node that does not exist",
         call(encode, [Data(x=PAIR.x, edge_index=EDGES + 1)], AddDegrees()),
         "graph 0 has edge_index with values from 1 to 2; expected 0 to 1",
     ),
@@ -979,12 +1066,12 @@ RUNS = [
         "27.",
     ),
     (
-        "targets of nodes",
+        "node targets in place of graph targets",
         trained(lambda data: None, name="pattern"),
         "pattern does not fit gin-100k/zinc: the model predicts [1] and the node",
     ),
     (
-        "nothing to validate with",
+        "no validation graphs",
         trained(lambda data: data.split.masked_fill_(data.split == 1, 0)),
         "has no graphs in its split 'val'; expected one or more in each",
     ),
@@ -1055,7 +1142,7 @@ RUNS = [
         for given, says in [
             ({"steps": 0}, "steps is 0; expected a number above 0."),
             ({"step_size": -0.1}, "step_size is -0.1; expected a number above 0."),
-            ({"bound": -1.0}, "bound is -1.0; expected a number 0 or more."),
+            ({"bound": -1.0}, "bound is -1.0; expected a number that is 0 or more."),
         ]
     ),
     *(
@@ -1067,7 +1154,10 @@ RUNS = [
             ({"grad_clip": -1}, "grad_clip is -1; expected a number above 0."),
             ({"optimizer": "adam"}, "optimizer is 'adam'; expected a function."),
             ({"task": "mae"}, "task is 'mae'; expected a Task."),
-            ({"epoch": 3}, "a recipe has no epoch; expected one of name, build_model, dataset,"),
+            (
+                {"epoch": 3},
+                "a recipe has no setting epoch; expected one of name, build_model, dataset,",
+            ),
         ]
     ),
     *(
@@ -1100,7 +1190,7 @@ RUNS = [
     (
         "a run without a folder to resume",
         trained(lambda data: None, resume=True),
-        "holds no run to resume; expected one that was begun there",
+        "holds no run to resume; expected the folder of a run",
     ),
     ("no known target", lambda folder: lambda: fitted(folder, y=NAN), "all targets are missing;"),
     (
@@ -1119,9 +1209,9 @@ RUNS = [
         "the graph targets are [3] of torch.int64; expected predictions [3] and float targets.",
     ),
     (
-        "a target less than the task has",
+        "fewer targets than the task has",
         lambda folder: lambda: tasks.graph_classification(3).loss(torch.zeros(3), collate(CHAINS)),
-        "the graphs have 1 target(s) each and the task 3; expected graph_classification(1).",
+        "the graphs have 1 target(s) each, and the task has 3; expected graph_classification(1).",
     ),
     (
         "a scale of two for one",
@@ -1136,7 +1226,7 @@ RUNS = [
     (
         "two targets' scale for one",
         call(tasks.Scale((0.0, 1.0), (1.0, 1.0)).standardised, torch.zeros(2)),
-        "there are values of shape [2] and the scale of 2 targets; expected [..., 2].",
+        "the values have the shape [2], and the scale has 2 targets; expected [..., 2].",
     ),
     (
         "no target of any class",
@@ -1144,7 +1234,7 @@ RUNS = [
         "class_sizes is [0, 0]; ex",
     ),
     (
-        "a task by its name",
+        "fitting with the name of a task",
         lambda folder: lambda: fit(small_model(), "mae", DenseLoader(CHAINS, 2), epochs=1),
         "task is 'mae'; expected a Task, such as tasks.graph_regression().",
     ),
@@ -1173,10 +1263,14 @@ RUNS = [
         fitted_with(flag=Flag(steps=2, step_size=0.1)),
         "flag perturbs the embeddings of nodes, which",
     ),
-    ("an endless norm", fitted_with(grad_clip=INF), "grad_clip is inf; expected a number above 0."),
-    ("an endless seed", fitted_with(seed=2**70), "expected a number below 2**63."),
     (
-        "a file for the folder of a fit",
+        "an infinite gradient norm",
+        fitted_with(grad_clip=INF),
+        "grad_clip is inf; expected a number above 0.",
+    ),
+    ("a seed of more than 63 bits", fitted_with(seed=2**70), "expected a number below 2**63."),
+    (
+        "a file in place of the folder of a fit",
         lambda folder: partial(fitted, a_file(folder)),
         "is a file; expected a folder for the run.",
     ),
@@ -1210,7 +1304,7 @@ RUNS = [
     (
         "a seed below 0",
         trained(lambda data: None, seed=-1),
-        "seed is -1; expected a number 0 or more.",
+        "seed is -1; expected a number that is 0 or more.",
     ),
     (
         "a list of graphs to train on",
@@ -1218,17 +1312,17 @@ RUNS = [
         "data is of type li",
     ),
     (
-        "no source of data",
+        "no data source",
         call(data_for, RECIPE, None),
         "data is None; expected 'embedded', 'real', a",
     ),
     (
-        "a rate of zero",
+        "a learning rate of zero",
         call(warmup_then_linear, sgd(0.0), 10, warmup=2),
         "the learning rate is 0.0; e",
     ),
     (
-        "a plateau of nothing",
+        "a plateau schedule without validation data",
         lambda folder: lambda: fitted(folder, val=None, schedule=PLATEAU),
         "ReduceLROnPlateau needs validation data",
     ),
@@ -1240,12 +1334,12 @@ RUNS = [
     (
         "nothing embedded",
         call(data_for, get_recipe("csa-small/pcqm4mv2"), "embedded"),
-        "nothing embedded stands in for 'pcqm4mv2'; expected",
+        "no embedded data set stands in for 'pcqm4mv2'; expected",
     ),
     (
         "a warm-up of all steps",
         call(warmup_then_linear, sgd(), 10, warmup=10),
-        "warmup is 10 of 10 steps; expected fewer, or a share",
+        "warmup is 10, and the schedule has 10 steps; expected fewer, or a share",
     ),
 ]
 
@@ -1373,7 +1467,12 @@ RECORDS = [
             ),
         ]
     ),
-    ("a run nobody recorded", call(recorded, "no/where"), "no run called 'no/where'", KeyError),
+    (
+        "a run that is not recorded",
+        call(recorded, "no/where"),
+        "no run called 'no/where'",
+        KeyError,
+    ),
     (
         "another run in the folder",
         run_folder(json.dumps(WHAT | {"commit": "0", "seed": 7})),
@@ -1382,12 +1481,12 @@ RECORDS = [
     (
         "a run's description cut off",
         run_folder('{"commit": "0", "con'),
-        "{folder}/run.json is missing or damaged (JSONDecodeError); expected what the run in thi",
+        "{folder}/run.json is missing or damaged (JSONDecodeError); expected a description of",
     ),
     (
         "a run's description of something else",
         run_folder("[1]"),
-        "{folder}/run.json is missing or damaged (TypeError); expected what the run in this folder",
+        "{folder}/run.json is missing or damaged (TypeError); expected a description of the run",
     ),
     ("weights: one bit less", weights(last_bit), "is missing or damaged"),
     (
@@ -1547,11 +1646,20 @@ OWN = [
                         ", line 2, column 'y' has '\u20133.5'; expected the minus sign of the "
                         "keyboard (-3.5).",
                     ),
-                    ("12%", ", line 2, column 'y' has '12%'; expected a number, or nothing where"),
-                    (">10", ", line 2, column 'y' has '>10'; expected a number, or nothing where"),
-                    ("1 234", ", line 2, column 'y' has '1 234'; expected a number, or nothing"),
-                    ("1'234", ", line 2, column 'y' has \"1'234\"; expected a number, or nothing"),
-                    ("1_234", ", line 2, column 'y' has '1_234'; expected a number, or nothing"),
+                    ("12%", ", line 2, column 'y' has '12%'; expected a number, or an empty cell"),
+                    (">10", ", line 2, column 'y' has '>10'; expected a number, or an empty cell"),
+                    (
+                        "1 234",
+                        ", line 2, column 'y' has '1 234'; expected a number, or an empty cell",
+                    ),
+                    (
+                        "1'234",
+                        ", line 2, column 'y' has \"1'234\"; expected a number, or an empty cell",
+                    ),
+                    (
+                        "1_234",
+                        ", line 2, column 'y' has '1_234'; expected a number, or an empty cell",
+                    ),
                     (
                         "1,234",
                         ", line 2, column 'y' has '1,234'; expected a decimal point (1.234), and "
@@ -1588,8 +1696,7 @@ OWN = [
                 "a decimal comma between commas",
                 "smiles,y\nCCO,3,5\n",
                 ", line 2 has 3 cells; expected 2, one for each column of the header (smiles, y): "
-                "a "
-                "cell that has the separator in it has to be in quotation marks, and a number has "
+                "a cell that contains the separator has to be in quotation marks, and a number has "
                 "a",
                 {},
             ),
@@ -1620,10 +1727,9 @@ OWN = [
             (
                 "one scaffold",
                 "smiles,y\n" + "C,1\n" * 20,
-                ": the scaffold split of 20 molecules leaves none for validation (molecules of "
-                "one ring "
-                "system stay together, and all without rings); expected more molecules, --split "
-                "random,",
+                ": the scaffold split of 20 molecules leaves none for validation (molecules with "
+                "equal ring systems stay together, as do those without rings); expected more "
+                "molecules, --split random,",
                 {},
             ),
             (
@@ -1649,7 +1755,7 @@ OWN = [
             (
                 "a quotation mark too few",
                 'smiles,y\n"CCO,1\nC,2\n',
-                ", line 2: unexpected end of data; expected a quotation mark only around a cell",
+                ", line 2: unexpected end of data; expected quotation marks only around a cell",
                 {},
             ),
             ("nothing in it", "", " is empty; expected a header and a row for each molecule.", {}),
@@ -1661,7 +1767,8 @@ OWN = [
             (
                 "another encoding",
                 "smiles,name\nCCO,éthanol\n".encode("latin-1"),
-                ", line 2: byte 0xe9 is not UTF-8, the text is in another encoding; expected UTF-8",
+                ", line 2: byte 0xe9 is not UTF-8, so the text has another encoding; expected "
+                "UTF-8",
             ),
             (
                 "a column in capitals",
@@ -1704,7 +1811,7 @@ OWN = [
                 "task is 'regresion'; expected one of regression, binary, class",
             ),
             ({"features": "zink"}, "features is 'zink'; expected one of "),
-            ({"targets": []}, "targets is []; expected one column or more, each once."),
+            ({"targets": []}, "targets is []; expected one or more different columns."),
             (
                 {"targets": ["smiles"], "task": "classes"},
                 "targets is ['smiles']; expected columns other than that of the SMILES.",
@@ -1713,26 +1820,27 @@ OWN = [
             ({"max_atoms": "30"}, "max_atoms is '30'; expected a whole number, 1 or more."),
             ({"seed": -1}, "seed is -1; expected a whole number, 0 or more."),
             ({"seed": "a"}, "seed is 'a'; expected a whole number, 0 or more."),
-            ({"fold": 3}, "fold is 3; expected a pair: the number of the fold, from 0 on, "),
+            ({"fold": 3}, "fold is 3; expected a pair: the fold, counted from 0, "),
             ({"fold": (0.0, 3)}, "fold is 0.0; expected a whole number, 0 or more."),
             ({"fold": (0, 2)}, "folds is 2; expected a whole number, 3 or more."),
             ({"largest_fragment": "no"}, "largest_fragment is 'no'; expected True or False."),
             (
                 {"targets": ["y", "y"]},
-                "targets is ['y', 'y']; expected one column or more, each on",
+                "targets is ['y', 'y']; expected one or more different colu",
             ),
         ]
     ),
     (
         "folds beside a column of parts",
         own_csv("smiles,y,part\nCCO,1,train\n", split="part", fold=(0, 3)),
-        "split is the column 'part', which has no effect beside fold; expected 'scaffold' or",
+        "split is the column 'part', which has no effect together with fold; expected 'scaffold' "
+        "or",
     ),
     ("a table that is not there", call(read_table, "lost.csv", "smiles"), "there is no file lost."),
     (
         "four folds of three",
         call(fold_split, ["C"] * 9, 3, 3, seed=0, by_scaffold=False),
-        "fold is 3 of 3; expected at most 2, from 0 on.",
+        "fold is 3, and folds is 3; expected a fold from 0 to 2.",
     ),
     ("several molecules in one string", predicted(["CCO CCN"]), "entry 0: 'CCO CCN' has a space"),
     *(
@@ -1773,9 +1881,13 @@ OWN = [
             ({"smiles": ["C"], "logits": "no"}, "logits is 'no'; expected True or False."),
         ]
     ),
-    ("no name of a model", call(load, None), "the model is None; expected its name, or the folder"),
     (
-        "no folder of runs",
+        "None as the name of a model",
+        call(load, None),
+        "the model is None; expected its name, or the folder",
+    ),
+    (
+        "None as the folder of an ensemble",
         call(load_ensemble, None),
         "None is not a folder; expected one that hold",
     ),
@@ -1785,7 +1897,7 @@ OWN = [
         "csa-rings/zinc comes with one seed; expected a model that comes with several, or a folder",
     ),
     (
-        "no path of a table",
+        "None as the path of a table to read",
         call(read_table, None, "smiles"),
         "the table is None; expected the path",
     ),
@@ -1822,12 +1934,12 @@ OWN = [
         "level is 'pair'; expected one of graph, node, edge.",
     ),
     (
-        "a size that graphs do not have",
+        "an unknown size in a recipe for own graphs",
         call(own_recipe, "csa/zinc", "regression", ["y"], None, num_node_type=(3,)),
-        "graphs have no num_node_type; expected one of num_node_types, num_edge_types,",
+        "there is no size num_node_type; expected one of num_node_types, num_edge_types,",
     ),
     (
-        "steps of no batches",
+        "accumulating zero batches",
         lambda folder: partial(train, RECIPE, tiny("zinc", 6), command="none", accumulate=0),
         "accumulate is 0; expected a number above 0.",
     ),
@@ -1852,7 +1964,7 @@ OWN = [
         lambda folder: partial(
             load("signnet-100k/molecules").predict, ["CCO"], return_attention=True
         ),
-        "has no attention to return, it passes messages along edges",
+        "has no attention to return, because it passes messages along edges",
     ),
     (
         "an export of one example",
@@ -1878,7 +1990,7 @@ OWN = [
     (
         "one class of graphs",
         for_labels("classes", torch.tensor([1])),
-        "the targets y have one class alone (1); expected two or more classes.",
+        "the targets y have only one class (1); expected two or more classes.",
     ),
     (
         "a misspelt task",
@@ -1903,10 +2015,10 @@ OWN = [
     (
         "a scale for classes",
         call(own_recipe, "csa/zinc", "binary", ["y"], scale={"mean": [0.0], "sd": [1.0]}),
-        "scale has no effect on the task 'binary'; expected a regression.",
+        "scale has no effect on the task 'binary'; expected the task regression.",
     ),
     (
-        "a scale without deviations",
+        "a scale without standard deviations",
         call(own_recipe, "csa/zinc", "regression", ["y"], scale={"mean": [0.0]}),
         "scale is {'mean': [0.0]}; expected mean and sd, each with 1 number(s).",
     ),
@@ -1926,7 +2038,7 @@ OWN = [
     (
         "a recipe for one data set",
         call(own_recipe, get_recipe("gin/cycles"), "binary", ["y"]),
-        "for its data set alone",
+        "only for its own data set",
     ),
     ("an unknown task", call(own_recipe, RECIPE, "ranking", ["y"]), "expected one of regress"),
 ]
@@ -1950,6 +2062,11 @@ def without_head(heads: list) -> None:
         pass
 
 
+def partial_batch(**fields) -> Make:
+    """A batch in which some fields have other values."""
+    return lambda folder: partial(replace, collate(CHAINS), **fields)
+
+
 def trained_with(**options) -> Make:
     return trained(lambda data: None, **options)
 
@@ -1969,9 +2086,17 @@ KINDS = [
     ("a number for a source", call(load_dataset, "zinc", 5), "source is 5; expected 'download', o"),
     ("a number for a root", call(load_dataset, "csl", root=5), "root is 5; expected the path of a"),
     ("a data set without a name", call(GraphDataset, None, "b", CHAINS, [0, 1, 2]), "is None; ex"),
+    *(
+        (
+            f"a vocabulary that is {words!r}",
+            call(GraphDataset, "a", "b", CHAINS, [0, 1, 2], **{name: words}),
+            f"{name} is {words!r}; expected a list of strings, or None.",
+        )
+        for name, words in [("node_vocabulary", 28), ("edge_vocabulary", "CNO")]
+    ),
     ("a data set without a source", call(GraphDataset, "a", 1, CHAINS, [0, 1, 2]), "is 1; expect"),
     (
-        "graphs by the half",
+        "a fractional graph index",
         call(collate(CHAINS).select, torch.tensor([0.5])),
         "index is torch.float32 [1]; expected the numbers of graphs, or a mask [3].",
     ),
@@ -1979,6 +2104,28 @@ KINDS = [
         "a mask of fewer graphs",
         call(collate(CHAINS).select, torch.tensor([True, False])),
         "index is torch.bool [2]; expected the numbers of graphs, or a mask [3].",
+    ),
+    (
+        "graphs in a list",
+        call(collate(CHAINS).select, [0]),
+        "index is of type list; expected a tensor.",
+    ),
+    *(
+        (
+            f"graph {number} of three",
+            call(collate(CHAINS).select, torch.tensor([0, number])),
+            f"there is no graph {number}; expected one of 3 graphs.",
+        )
+        for number in (3, -4)
+    ),
+    (
+        "distances beside paths in a row",
+        call(
+            encode,
+            [Data(x=zeros(2, 1), edge_index=EDGES, path_edges=zeros(4))],
+            AddShortestPaths(max_distance=1),
+        ),
+        "graph 0 has path_edges of shape [4]; expected those of AddPathEdges(max_length), [n, n, ",
     ),
     (
         "graphs to take apart",
@@ -2049,19 +2196,19 @@ KINDS = [
         "terms is ('query', 'qery'); expected each entry to be one of 'query', 'key', 'value'.",
     ),
     (
-        "categories by the half",
+        "a fractional number of categories",
         call(GraphormerConfig, num_node_types=(28.5,)),
         "num_node_types is (28.5,); expected each entry to be a whole number above 0.",
     ),
     (
         "sequences of two batches",
         call(small_transformer(), zeros(1, 3), zeros(2, 3)),
-        "source is [1, 3] and target [2, 3]; expected as many sequences in both.",
+        "source is [1, 3] and target [2, 3]; expected equally many sequences.",
     ),
     (
         "a mask of numbers for attention",
         call(MultiHeadAttention(8, 2), torch.zeros(2, 3, 8), mask=torch.ones(2, 3)),
-        "mask is torch.float32; expected torch.bool, True where attention may go.",
+        "mask is torch.float32; expected torch.bool, True where attention is allowed.",
     ),
     (
         "a mask of other nodes for batch norm",
@@ -2071,77 +2218,456 @@ KINDS = [
     (
         "more virtual nodes than tokens",
         call(between_nodes, ATTENTION, 3),
-        "virtual_nodes is 3 of 3 ",
+        "virtual_nodes is 3, and there are 3 tokens; expected fewer",
     ),
     (
         "distances of other graphs",
         call(attention_by_hop, ATTENTION, zeros(1, 2, 2), ONE_MASK, 2),
-        "distance is [1, 2, 2]; expected [1, 3, 3].",
+        "distance is torch.int64 [1, 2, 2]; expected torch.int64 [1, 3, 3].",
     ),
     (
-        "a layer without a head",
-        call(without_head, [3]),
-        "heads has 3; expected pairs of a layer an",
+        "distances that are floats, for attention",
+        call(attention_by_hop, ATTENTION, torch.zeros(1, 3, 3), ONE_MASK, 2),
+        "distance is torch.float32 [1, 3, 3]; expected torch.int64 [1, 3, 3].",
+    ),
+    (
+        "distances in a list",
+        call(attention_by_hop, ATTENTION, [[0]], ONE_MASK, 2),
+        "distance is of type list; expected a tensor.",
+    ),
+    *(
+        (
+            f"{function.__name__} of one layer",
+            call(function, ATTENTION[:, 0], *others, ONE_MASK, *more),
+            "attention has shape [1, 2, 3, 3] and mask [1, 3]; expected [B, L, H, T, T] and [B, T]",
+        )
+        for function, others, more in [
+            (attention_by_hop, (zeros(1, 3, 3),), (2,)),
+            (attention_by_kind, (zeros(1, 3, 3),), ()),
+            (attention_entropy, (), ()),
+            (attention_rollout, (), ()),
+        ]
+    ),
+    (
+        "heads of all layers to compare",
+        call(head_similarity, ATTENTION, ATTENTION, ONE_MASK),
+        "attention has shape [1, 1, 2, 3, 3] and mask [1, 3]; expected [B, H, T, T] and [B, T]",
+    ),
+    (
+        "attention of a single graph",
+        call(probabilities, ATTENTION[0, 0, 0], ONE_MASK),
+        "attention has shape [3, 3] and mask [1, 3]; expected [B, ..., T, T] and [B, T]",
+    ),
+    (
+        "shares of tokens without the virtual nodes",
+        call(read_by_graph, ATTENTION[:, 0, 0], ONE_MASK, 1),
+        "tokens is [1, 3, 3] for 1 virtual nodes and a mask of 3 nodes; expected [1, 4, 4].",
+    ),
+    (
+        "a mask of numbers for attention to interpret",
+        call(attention_entropy, ATTENTION, ONE_MASK.long()),
+        "mask is torch.int64; expected torch.bool, True at real tokens.",
+    ),
+    (
+        "attention in an array",
+        call(attention_entropy, ATTENTION.numpy(), ONE_MASK),
+        "attention is of type ndarray; expected a tensor.",
+    ),
+    (
+        "kinds of fewer pairs",
+        call(attention_by_kind, ATTENTION, zeros(1, 2, 2), ONE_MASK),
+        "kind is torch.int64 [1, 2, 2]; expected torch.int64 [1, 3, 3].",
+    ),
+    (
+        "kinds of pairs of a list of graphs",
+        call(pair_kinds, CHAINS),
+        "pair_kinds is given a list; expected a GraphBatch, such as collate(graphs) returns.",
+    ),
+    *(
+        (f"heads that are {str(heads)[:20]!r}", call(without_head, heads), says)
+        for heads, says in [
+            ([3], "heads is [3]; expected pairs of a layer and a head, such as [(0, 3)]."),
+            (3, "heads is 3; expected pairs of a layer and a head, such as [(0, 3)]."),
+            (None, "heads is None; expected pairs of a layer and a head, such as [(0, 3)]."),
+            ([(0, 1, 2)], "heads is [(0, 1, 2)]; expected pairs of a layer and a head, such as"),
+            ([(0.0, 1.0)], "heads is [(0.0, 1.0)]; expected pairs of a layer and a head, such a"),
+            (["03"], "heads is ['03']; expected pairs of a layer and a head, such as [(0, 3)]."),
+            (torch.ones(2, 2), "heads is tensor([[1., 1.], [1., 1.]]); expected pairs of a laye"),
+            (np.array(3), "heads is array(3); expected pairs of a layer and a head, such as [(0"),
+        ]
     ),
     *(
         (f"a character that no SMILES has: {text!a}", predicted(["CCO", text]), says)
         for text, says in [
-            ("C\u0421", "(U+0421), which no SMILES has; expected the letters and signs of a key"),
-            ("C\u2212C", "(U+2212), which no SMILES has; expected the letters and signs of a key"),
-            ("CC\u200bO", "(U+200B), which no SMILES has; expected the letters and signs of a key"),
+            ("C\u0421", "(U+0421), which no SMILES contains; expected ASCII letters, digits and"),
+            ("C\u2212C", "(U+2212), which no SMILES contains; expected ASCII letters, digits and"),
+            ("CC\u200bO", "(U+200B), which no SMILES contains; expected ASCII letters, digits and"),
         ]
     ),
     (
         "logits of values",
         predicted(["C"], logits=True),
-        "logits has no effect, csa/zinc predicts v",
+        "logits has no effect on csa/zinc, which predicts v",
     ),
     (
         "rows of logits of values",
         lambda folder: partial(load("csa/zinc").predict_rows, ["C"], logits=True),
-        "logits has no effect, csa/zinc predicts values; expected a classifier.",
+        "logits has no effect on csa/zinc, which predicts values; expected a classifier.",
     ),
     (
-        "no model by its name",
+        "an empty name of a model",
         call(load, ""),
         "the model is ''; expected its name, or the folder of",
     ),
     (
-        "memory of no nodes",
+        "memory of a negative number of nodes",
         lambda folder: partial(load("csa/zinc").memory_of, -1),
         "nodes is -1; expected a whole number, 1 or more.",
     ),
     (
-        "a model without its predictor",
+        "exporting a model in place of a predictor",
         lambda folder: partial(export, load("csa/zinc").model),
         "predictor is of type CGT; expected a Predictor, as load('csa/zinc') returns.",
     ),
     (
-        "no path for ONNX",
+        "None as the path of an ONNX file",
         lambda folder: partial(save_onnx, load("csa/zinc"), None),
         "the ONNX file is None; expected the path of a file.",
     ),
     (
-        "one model to explore",
+        "a string in place of a list of models",
         call(explorer.page, "csa/zinc", ["C"]),
         "models is 'csa/zinc'; expecte",
     ),
     (
-        "nothing to explore",
+        "no molecules to explore",
         call(explorer.page, ["csa/zinc"], []),
-        "smiles is []; expected a list of",
+        "smiles is empty; expected a list of one or more.",
+    ),
+    *(
+        (
+            f"models to explore: {models!r}",
+            call(explorer.page, models, smiles),
+            says,
+        )
+        for models, smiles, says in [
+            (5, ["C"], "models is of type int; expected a list of one or more."),
+            ([5], ["C"], "the model is 5; expected its name, or the folder of its run."),
+            (["csa/zinc"], None, "smiles is of type NoneType; expected a list of one or more."),
+            (["csa/zinc"], {"C"}, "smiles is of type set; expected a list of one or more."),
+            (["csa/zinc"], (text for text in "CO"), "smiles is of type generator; expected a lis"),
+            (["csa/zinc"], [None], "the SMILES is None; expected a text."),
+        ]
+    ),
+    *(
+        (
+            f"a name to explore by {function.__name__}",
+            call(function, "csa/zinc", *others),
+            "predictor is of type str; expected a Predictor, as load('csa/zinc') returns.",
+        )
+        for function, others in [(explorer.model, ()), (explorer.effects, (["C"],))]
+    ),
+    (
+        "one molecule whose effects are to be shown",
+        lambda folder: partial(explorer.effects, load("csa/zinc"), "CC"),
+        "smiles is 'CC'; expected a list of SMILES.",
+    ),
+    *(
+        (f"{function.__name__} of {given!r}", call(function, given), says)
+        for function in (zinc_data, molecule_graph, ogb_molecule)
+        for given, says in [
+            (None, "the SMILES is None; expected a text."),
+            (5, "the SMILES is 5; expected a text."),
+            (b"C", "the SMILES is b'C'; expected a text."),
+        ]
+    ),
+    ("fingerprints of what is no molecule", call(fingerprints, ["CCX"]), "'CCX' is not a molecule"),
+    ("fingerprints of a missing value", call(fingerprints, [None]), "the SMILES is None; expected"),
+    ("no fingerprints", call(fingerprints, []), "there are no molecules; expected one or more."),
+    *(
+        (
+            f"the penalised logP of {molecule!r}",
+            call(penalized_logp, molecule),
+            f"molecule is {molecule!r}; expected one of RDKit, as Chem.MolFromSmiles(smiles) ret",
+        )
+        for molecule in (None, "CCO")
+    ),
+    (
+        "no list to split",
+        call(scaffold_split, None, 0),
+        "smiles is None; expected a list of SMILES",
+    ),
+    (
+        "a missing value to split",
+        call(scaffold_split, [None], 0),
+        "the SMILES is None; expected a text.",
+    ),
+    *(
+        (f"a batch with {name} in a list", partial_batch(**{name: values}), says)
+        for name, values, says in [
+            ("x", [[0]], "x is of type list; expected a tensor."),
+            ("mask", [True], "mask is of type list; expected a tensor."),
+            ("adjacency", None, "adjacency is of type NoneType; expected a tensor."),
+            ("edge_attr", [[0]], "edge_attr is of type list; expected a tensor."),
+            ("y", [1.0], "y is of type list; expected a tensor."),
+            ("encodings", None, "encodings is of type NoneType; expected a dict of tensors by na"),
+            ("encodings", {"distance": [0]}, "the encoding 'distance' is of type list; expected"),
+            ("target", ["graph"], "target is ['graph']; expected 'graph', 'node' or 'edge'."),
+        ]
+    ),
+    (
+        "an adjacency that is none",
+        call(shortest_paths, None),
+        "adjacency is of type NoneType; expected a tensor.",
+    ),
+    *(
+        (f"{function.__name__} of {given!r:.30}", call(function, given), says)
+        for function in (laplacian, laplacian_eigenvectors)
+        for given, says in [
+            ([[0]], "adjacency is of type list; expected a tensor."),
+            (torch.zeros(2), "adjacency is [2]; expected [B, n, n]."),
+            (torch.zeros(1, 2, 3), "adjacency is [1, 2, 3]; expected [B, n, n]."),
+        ]
+    ),
+    (
+        "an adjacency of one graph",
+        call(laplacian_eigenvectors, torch.zeros(2, 2)),
+        "adjacency is [2, 2]; expected [B, n, n], such as adjacency[None] of one graph.",
+    ),
+    *(
+        (
+            f"a folder to finish that holds {content}",
+            prepared_folder(content, lambda folder: prepare(three_chains(), folder)),
+            "graphs.json is missing or damaged (its format is not",
+        )
+        for content in ("[]", "{}")
+    ),
+    (
+        "encodings to store that are none",
+        lambda folder: partial(prepare, three_chains(), folder / "new", stored=None),
+        "stored is None; expected a list of encodings of this package.",
+    ),
+    (
+        "workers for an executor",
+        lambda folder: partial(prepare, three_chains(), folder / "new", executor=2),
+        "executor is 2; expected one of concurrent.futures, such as process_pool(2), or None.",
+    ),
+    *(
+        (
+            f"a pool of {workers!r}",
+            call(process_pool, workers),
+            f"workers is {workers!r}; expected a whole number, 1 or more.",
+        )
+        for workers in (0, "2")
+    ),
+    *(
+        (
+            f"{d_model!r} channels and {num_heads!r} heads",
+            call(MultiHeadAttention, d_model, num_heads),
+            f"d_model is {d_model!r} and num_heads is {num_heads!r}; expected a d_model that is a",
+        )
+        for d_model, num_heads in [("8", 2), (8, None), (8, 0), (7, 2)]
+    ),
+    *(
+        (f"a list for {function.__name__}", call(function, [[1.0]], 0), says)
+        for function, says in [
+            (token_mask, "mask is of type list; expected a tensor."),
+            (between_nodes, "attention is of type list; expected a tensor."),
+        ]
+    ),
+    (
+        "attention of fewer queries than keys",
+        call(between_nodes, ATTENTION[..., :2, :], 0),
+        "attention has shape [1, 1, 2, 2, 3]; expected [..., T, T].",
+    ),
+    (
+        "shares of tokens in a list",
+        call(read_by_graph, [[1.0]], ONE_MASK),
+        "tokens is of type list; expected a tensor.",
+    ),
+    *(
+        (
+            f"categories of sizes {sizes!r}",
+            call(CategoryEmbedding, sizes, 8),
+            f"sizes is {tuple(sizes)}; expected a number above 0 for each column.",
+        )
+        for sizes in ("28", (2.5,), ())
+    ),
+    (
+        "a number for a scale",
+        call(tasks.graph_regression, 5),
+        "scale is 5; expected a Scale of the targets, or None.",
+    ),
+    (
+        "the scale of a single number",
+        call(tasks.Scale, 1.0, 2.0),
+        "mean is 1.0 and sd is 2.0; expected a tuple of numbers each.",
+    ),
+    (
+        "no path of a record",
+        call(read_record, None),
+        "the record is None; expected the path of a f",
+    ),
+    *(
+        (f"results of {folders!r}", call(read_results, folders), says)
+        for folders, says in [
+            (None, "folders is None; expected a list of folders."),
+            ("runs", "folders is 'runs'; expected a list of folders."),
+            ([None], "a folder of runs is None; expected the path of a folder."),
+        ]
+    ),
+    (
+        "the costs of a list of graphs",
+        call(step_costs, small_transformer(), tasks.graph_regression(), CHAINS),
+        "step_costs is given a list; expected a GraphBatch, such as collate(graphs) returns.",
+    ),
+    ("a network without widths", call(mlp, 8), "a network has the widths (8,); expected two or m"),
+    (
+        "a share in words",
+        call(attention_rollout, ATTENTION, ONE_MASK, residual="half"),
+        "residual is 'half'; expected a share from 0 to 1.",
+    ),
+    (
+        "a predictor without its model, to leave nodes out",
+        lambda folder: partial(leave_one_out, load("csa/zinc"), collate(CHAINS)),
+        "model is of type Predictor; expected a model, such as load('csa/zinc').model.",
+    ),
+    (
+        "no model to evaluate",
+        call(evaluate, None, tasks.graph_regression(), DenseLoader(CHAINS, 2)),
+        "model is None; expected a model, such as GIN(GINConfig()).",
+    ),
+    *(
+        (f"{function.__name__} of {recipe!r}", call(function, recipe, *others), says)
+        for function, recipe, others, says in [
+            (data_for, None, ("embedded",), "recipe is None; expected a Recipe, or the name of o"),
+            (at_budget, None, (three_chains(),), "recipe is None; expected a Recipe, or the name"),
+            (fine_tuned, None, ("csa/zinc",), "recipe is None; expected a Recipe, or the name of"),
+            (measure, 5, (three_chains(),), "recipe is 5; expected a Recipe, or the name of one."),
+            (data_for, "gin", ("embedded",), "there is no recipe 'gin'; expected one such as"),
+        ]
+    ),
+    *(
+        (
+            f"a list of graphs for {function.__name__}",
+            call(function, RECIPE, CHAINS),
+            "data is of type list; expected a GraphDataset, graphs in three splits.",
+        )
+        for function in (at_budget, measure)
+    ),
+    (
+        "errors that nobody recorded",
+        call(line_to_beat, "molecules", 7),
+        "no errors of simple predictors are recorded for 'molecules, 7 molecules'; expected one of",
+    ),
+    *(
+        (
+            f"a graph in graph6: {text!r}",
+            call(from_graph6, text),
+            f"{text!r} is no graph in graph6; expected one such as 'Bw'.",
+        )
+        for text in ("", None, "é", "B")
+    ),
+    *(
+        (f"{build.__name__} of {sizes!r}", call(build, sizes), says)
+        for build in (build_pattern, build_cluster, build_tsp, build_cycles)
+        for sizes, says in [
+            ([], "split_sizes is []; expected three numbers of graphs: train, val, test."),
+            (None, "split_sizes is None; expected three numbers of graphs: train, val, test."),
+            ("abc", "split_sizes is 'abc'; expected three numbers of graphs: train, val, test."),
+            ([-2, 2, 2], "a size of split_sizes is -2; expected a whole number, 0 or more."),
+            ([0, 0, 0], "split_sizes is [0, 0, 0]; expected one graph or more."),
+        ]
+    ),
+    *(
+        (f"a picture: {says[:30]}", call(draw, *given, **named), says)
+        for draw, given, named, says in [
+            (plots.molecules, ("CCO",), {"alt": "a"}, "smiles is 'CCO'; expected a list of one SM"),
+            (plots.molecules, ([],), {"alt": "a"}, "smiles is []; expected a list of one SMILES o"),
+            (
+                plots.molecules,
+                (["CCX"],),
+                {"alt": "a"},
+                "'CCX' is not a molecule that RDKit can re",
+            ),
+            (
+                plots.molecules,
+                (["CO", "C"],),
+                {"alt": "a", "legends": ["one"]},
+                "legends has 1 lines; expected one for each molecule.",
+            ),
+            (
+                plots.molecules,
+                (["CO", "C"],),
+                {"alt": "a", "values": [[1.0, 2.0], [1.0, 2.0]]},
+                "values has [2, 2] numbers; expected one for each atom, [2, 1].",
+            ),
+            (
+                plots.molecules,
+                (["CO"],),
+                {"alt": "a", "outlined": [0]},
+                "outlined is [0]; expected an atom or None for each molecule, and values.",
+            ),
+            (plots.draw_graph, (torch.ones(2, 3),), {}, "adjacency is [2, 3]; expected [2, 2]."),
+            (
+                plots.draw_graph,
+                (torch.ones(2, 2),),
+                {"values": [1.0]},
+                "values is [1]; expected [2].",
+            ),
+            (
+                plots.draw_graph,
+                (torch.ones(2, 2),),
+                {"positions": np.ones((1, 2))},
+                "positions is [1, 2]; expected [2, 2].",
+            ),
+            (
+                plots.attention_map,
+                (ATTENTION,),
+                {},
+                "weights is [1, 1, 2, 3, 3]; expected a tensor",
+            ),
+            (
+                plots.attention_map,
+                ([[1.0]],),
+                {},
+                "weights is list; expected a tensor [N, M], of o",
+            ),
+            (
+                plots.table,
+                (["a", "b"], [[1]]),
+                {},
+                "the row ['1'] has 1 cells; expected 2, one for",
+            ),
+            (plots.model_color, (None,), {}, "the model is None; expected a name that begins with"),
+        ]
+    ),
+    (
+        "no patterns",
+        call(build_pattern, [1, 1, 1], 0),
+        "num_patterns is 0; expected a whole number",
+    ),
+    (
+        "no image",
+        call(pixel_graph, None),
+        "image is NoneType; expected a NumPy array [height, width",
+    ),
+    (
+        "a row of pixels",
+        call(pixel_graph, np.ones(5)),
+        "image is (5,); expected a NumPy array [heig",
     ),
     *(
         (f"a table by {given}", own_csv("smiles,y\nCCO,1\n", **given), says)
         for given, says in [
-            ({"smiles": None}, "the name of a column is None; expected a text."),
+            ({"smiles": None}, "the name of a column is None; expected a string."),
             ({"targets": None}, "targets is None; expected a list of columns."),
-            ({"targets": [0]}, "the name of a column is 0; expected a text."),
-            ({"split": 3}, "the name of a column is 3; expected a text."),
+            ({"targets": [0]}, "the name of a column is 0; expected a string."),
+            ({"split": 3}, "the name of a column is 3; expected a string."),
         ]
     ),
     (
-        "no table",
+        "None as the path of a table",
         call(read_csv, None, "smiles", ["y"], "regression"),
         "the table is None; expected",
     ),
@@ -2156,7 +2682,7 @@ KINDS = [
         "'CCX' is not a molecule",
     ),
     (
-        "a task by its name to evaluate",
+        "evaluating with the name of a task",
         evaluated("mae", [0.0], [1.0], [0.0]),
         "task is 'mae'; expec",
     ),
@@ -2177,22 +2703,22 @@ KINDS = [
         for out in ("", 5)
     ),
     (
-        "a run of no command",
+        "None as the command of a run",
         lambda folder: partial(train, RECIPE, tiny("zinc", 6), command=None, out=folder / "run"),
-        "command is None; expected a text.",
+        "command is None; expected a string.",
     ),
     (
-        "a run of no recipe",
+        "None as the recipe of a run",
         lambda folder: partial(train, None, tiny("zinc", 6), command="", out=folder / "run"),
         "recipe is None; expected a Recipe, or the name of one.",
     ),
     (
-        "a learning rate in words",
+        "a learning rate as text",
         lambda folder: lambda: at_budget(RECIPE, tiny("zinc", 6), learning_rate="0.1"),
         "learning_rate is '0.1'; expected a number above 0.",
     ),
     (
-        "no recipe of one's own",
+        "a dict in place of a recipe",
         call(own_recipe, {}, "regression", ["y"]),
         "recipe is {}; expected a",
     ),
@@ -2205,7 +2731,7 @@ KINDS = [
         for targets in (None, [1], {"y"})
     ),
     (
-        "results of no folder",
+        "results of a folder that does not exist",
         lambda folder: partial(read_results, [folder / "lost"]),
         "lost is not a folder; expected one with runs.",
     ),
@@ -2228,6 +2754,24 @@ def typed(*words: str) -> Make:
         (folder / "my.csv").write_text("smiles,y\nCCO,1\nCCN,2\n")
         save_file({"w": torch.ones(1)}, folder / "weights.safetensors")
         return lambda: command([str(folder / w[1:]) if w.startswith("@") else w for w in words])
+
+    return make
+
+
+def on_cluster(content: str | None) -> Make:
+    """``gtcourse prepare`` on a cluster of Dask with such a scheduler file, or without one."""
+
+    def make(folder: Path) -> Callable:
+        path = folder / "scheduler.json"
+        if content is not None:
+            path.write_text(content)
+        words = ["prepare", "csl", "--out", str(folder / "out"), "--scheduler", str(path)]
+
+        def enter() -> None:
+            with patch("gtcourse.cli.DASK_SECONDS", 0.2):
+                command(words)
+
+        return enter
 
     return make
 
@@ -2282,7 +2826,7 @@ COMMANDS = [
         ((*TRAIN, "--largest-fragment"), "--largest-fragment has no effect without --csv; expecte"),
         ((*TRAIN, "--csv", "@file", "--target", "y"), "--data has no effect with --csv; expected "),
         ((*TRAIN, "--fold", "1"), "--fold has no effect without --folds; expected --folds as well"),
-        ((*TRAIN, "--jobs", "2"), "--jobs has no effect on a single run; expected several times"),
+        ((*TRAIN, "--jobs", "2"), "--jobs has no effect on a single run; expected several --seed"),
         ((*TRAIN, "--resume", "--auto-resume"), "--resume and --auto-resume are both given; expec"),
         ((*TRAIN[:2], "--csv", "@file"), "--csv needs a column to predict; expected --target NAME"),
         (
@@ -2318,9 +2862,12 @@ COMMANDS = [
         ),
         (("recipes", "csa/zinc", "--dataset", "zinc"), "--dataset has no effect on one recipe"),
         (("data", "--source", "download"), "--source has no effect on the list; expected a data"),
-        (("predict", "csa/zinc"), "expected SMILES or --csv FILE, one of the two."),
+        (("predict", "csa/zinc"), "there is no molecule; expected SMILES or --csv FILE."),
         (("predict", "csa/zinc", "C", "--smiles", "s"), "--smiles has no effect without --csv"),
-        (("predict", "csa/zinc", "C", "--logits"), "--logits has no effect, csa/zinc predicts val"),
+        (
+            ("predict", "csa/zinc", "C", "--logits"),
+            "--logits has no effect on csa/zinc, which predicts values; expected a classifier.",
+        ),
         (
             ("predict", "csa/zinc", "CCX"),
             "there is no prediction: 'CCX' is not a molecule that RDKit",
@@ -2328,11 +2875,11 @@ COMMANDS = [
         (("predict", "csa/zinc", ""), "there is no prediction: '' has no atoms; expected at least"),
         (
             ("predict", "csa/zinc", "CCX", "[U]", "--out", "@out.csv"),
-            "none of 2 rows has a prediction; the first: 'CCX' is not a molecule that RDKit",
+            "none of 2 rows has a prediction; the reason for the first: 'CCX' is not a molecule",
         ),
         (
             ("predict", "csa/zinc", "CCO", "CCN", "--max-atoms", "2"),
-            "none of 2 rows has a prediction; the first: it has 3 atoms; expected at most 2.",
+            "the reason for the first: it has 3 atoms; expected at most 2.",
         ),
         (
             ("predict", "csa/zinc", "--csv", "@my.csv", "--out", "@my.csv"),
@@ -2340,7 +2887,7 @@ COMMANDS = [
         ),
         (
             ("predict", "csa/zinc", "CCO", "--out", "@out.csv.gz"),
-            "out.csv.gz, and the table is written as CSV; expected a name that ends in .csv, .tsv",
+            "out.csv.gz, but the table is written as CSV; expected a name that ends in .csv, .tsv",
         ),
         (
             ("predict", "csa/zinc", "CCO", "--out", "@file/out.csv"),
@@ -2386,8 +2933,23 @@ COMMANDS = [
                 ("prepare", "csl"),
             ]
         ),
+        *(
+            ((*words, "--csv", ""), "Invalid value for '--csv': the path is empty; expected the n")
+            for words in [(*TRAIN[:2], "--target", "y"), ("predict", "csa/zinc")]
+        ),
+        (
+            ("explore", "csa/zinc, egt", "C", "--out", "@page.html"),
+            "egt is not a trained model; expected one of",
+        ),
         ((*TRAIN, "--accumulate", "0"), "Invalid value for '--accumulate'"),
-        ((*TRAIN, "--resume"), "holds no run to resume; expected one that was begun there"),
+        ((*TRAIN, "--resume"), "holds no run to resume; expected the folder of a run"),
+        *(
+            (
+                (*words, "--data", "csl"),
+                "csl does not fit csa/zinc: graph 0: x has dtype torch.float32; expected whole num",
+            )
+            for words in [("bench", "csa/zinc"), ("costs", "csa/zinc")]
+        ),
         (("results", "@nowhere"), "Invalid value for 'folders'"),
         (("costs", "gin-100k/zinc", "--nodes", "0"), "Invalid value for '--nodes'"),
         (("prepare", "zink", "--out", "@out"), "there is no dataset 'zink'; expected one of"),
@@ -2404,6 +2966,16 @@ COMMANDS = [
             ("prepare", "csl", "--out", "@out", "--workers", "2", "--scheduler", "tcp://a:1"),
             "--workers has no effect with --scheduler; expected one of the two.",
         ),
+    ]
+]
+
+COMMANDS += [
+    (f"a scheduler file with {content}", on_cluster(content), says, CommandError)
+    for content, says in [
+        (None, "scheduler.json', which cannot be reached (there was no such file for 0.2 seconds)"),
+        ('{"address"', "scheduler.json', which cannot be reached (the file holds no address); exp"),
+        ('{"workers": 2}', "scheduler.json', which cannot be reached (the file holds no address)"),
+        ("[]", "scheduler.json', which cannot be reached (the file holds no address); expected th"),
     ]
 ]
 

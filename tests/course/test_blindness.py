@@ -57,7 +57,7 @@ from gtcourse.models import (
 )
 
 
-def test_there_are_as_many_connected_graphs_as_are_known():
+def test_the_numbers_of_connected_graphs_are_the_known_ones():
     sizes = [len(graph.atoms) for graph in connected_graphs(7)]
     assert np.bincount(sizes).tolist() == [0, 1, 1, 2, 6, 21, 112, 853]
     atlas = [graph for graph in nx.graph_atlas_g()[1:] if nx.is_connected(graph)]
@@ -109,7 +109,7 @@ def test_finer_views_split_the_classes_of_coarser_ones():
         assert fine.max() > coarse.max()
 
 
-def test_only_walks_tell_a_prism_from_a_complete_bipartite_graph():
+def test_only_walks_separate_a_prism_from_a_complete_bipartite_graph():
     prism = nx.to_numpy_array(nx.circular_ladder_graph(3))
     bipartite = nx.to_numpy_array(nx.complete_bipartite_graph(3, 3))
     graphs = [unlabelled(prism), unlabelled(bipartite)]
@@ -118,7 +118,7 @@ def test_only_walks_tell_a_prism_from_a_complete_bipartite_graph():
     assert told_apart["CSA"]
 
 
-def test_rook_and_shrikhande_graphs_are_alike_to_every_view():
+def test_no_view_separates_rook_and_shrikhande_graphs():
     places = [(i, j) for i in range(4) for j in range(4)]
     rook = nx.line_graph(nx.complete_bipartite_graph(4, 4))
     steps = ((0, 1), (1, 0), (1, 1))
@@ -129,7 +129,7 @@ def test_rook_and_shrikhande_graphs_are_alike_to_every_view():
         assert VIEWS[name].classes(graphs).tolist() == [0, 0]
 
 
-def test_walks_are_those_of_the_powers_of_the_transition_matrix():
+def test_walk_probabilities_are_powers_of_the_transition_matrix():
     """Equal fingerprints exactly where the probabilities, in float64, are equal to rounding."""
     graph = unlabelled(nx.to_numpy_array(nx.barbell_graph(3, 2)))
     [prints] = exact_walks([graph], 6)
@@ -146,7 +146,7 @@ def test_a_directed_edge_sends_messages_to_its_target_only():
     assert colours[1] == colours[2] != colours[0]
 
 
-def test_a_mean_sees_shares_and_no_counts():
+def test_a_mean_reads_shares_but_not_counts():
     two, four = (np.zeros(n, dtype=np.int64) for n in (2, 4))
     assert graph_classes([two, four], counts=False).tolist() == [0, 0]
     assert graph_classes([two, four]).tolist() == [0, 1]
@@ -156,21 +156,21 @@ def test_a_mean_sees_shares_and_no_counts():
     assert refine([two, four], labels, rounds=1, counts=False)[0].tolist() == [0, 1]
 
 
-def test_the_floor_is_the_distance_from_the_median_of_each_class():
+def test_the_error_floor_is_the_mean_distance_from_class_medians():
     classes = np.array([0, 0, 0, 1, 2, 2])
     y = np.array([1.0, 2, 9, 5, 3, 4])
     assert error_floor(classes, y) == pytest.approx((1 + 0 + 7 + 0 + 0.5 + 0.5) / 6)
     assert collisions(classes) == 3 + 0 + 1
 
 
-def test_the_smallest_pair_is_the_first_of_one_class():
+def test_the_smallest_pair_of_one_class_is_found():
     graphs = connected_graphs(4)
     one, other = smallest_pair(VIEWS["bag, counts"].classes(graphs), graphs)
     assert len(one.atoms) == len(other.atoms) == 3
     assert smallest_pair(np.arange(len(graphs)), graphs) is None
 
 
-def test_classes_by_round_are_those_of_views_with_so_many_rounds():
+def test_classes_by_round_equal_those_of_views_with_that_many_rounds():
     graphs = connected_graphs(5)
     view = View(sees="neighbours")
     *by_round, stable = view.classes_by_round(graphs, 6)
@@ -181,47 +181,47 @@ def test_classes_by_round_are_those_of_views_with_so_many_rounds():
     assert len({*zip(stable.tolist(), by_round[-1].tolist(), strict=True)}) == 1 + stable.max()
 
 
-def test_the_best_accuracy_is_the_share_of_the_most_common_label():
+def test_the_best_accuracy_comes_from_the_most_common_label_of_each_class():
     classes = np.array([0, 0, 0, 1, 1, 2])
     assert best_accuracy(classes, np.array([5, 5, 7, 7, 5, 9])) == pytest.approx(4 / 6)
 
 
-def test_degrees_are_fooled_by_the_smallest_graphs_with_equal_degrees():
+def test_the_smallest_graphs_that_degrees_do_not_separate_are_found():
     one, other = fooled_by(lambda A: A.sum(dim=1).long().bincount(minlength=8), largest=5)
     degrees = [sorted(graph.adjacency.sum(axis=1)) for graph in (one, other)]
     assert degrees[0] == degrees[1]
     assert len(one.atoms) == 5  # there are none with four nodes
 
 
-def test_nothing_fools_a_layer_that_reads_the_whole_spectrum_of_few_nodes():
+def test_no_small_graphs_fool_a_layer_that_reads_the_spectrum():
     def layer(A):
         return torch.stack([torch.trace(torch.matrix_power(A, k)) for k in range(5)])
 
     assert fooled_by(layer, largest=4) is None
 
 
-def test_numbers_that_differ_by_rounding_are_one():
+def test_numbers_that_differ_by_rounding_count_as_equal():
     assert num_different(torch.tensor([3e6, 3e6 + 1e-6, 5.0, -5.0])) == 3
 
 
-def test_a_layer_without_a_readout_is_refused():
-    with pytest.raises(ValueError, match="changes its shape with the graph; expected a readout"):
+def test_a_layer_without_a_readout_raises():
+    with pytest.raises(ValueError, match="depends on the graph; expected a readout"):
         fooled_by(lambda A: A, largest=3)
 
 
-def test_numbers_that_are_not_finite_are_refused():
-    with pytest.raises(ValueError, match="a graph of 1 nodes gets NaN"):
+def test_outputs_that_are_not_finite_raise():
+    with pytest.raises(ValueError, match="returns NaN or infinity for a graph of 1 nodes"):
         fooled_by(lambda A: (A / A.sum()).sum(), largest=3)
 
 
-def test_a_molecule_has_the_types_of_the_embedded_ones():
+def test_a_parsed_molecule_has_the_atom_and_bond_types_of_the_data_set():
     graph = from_smiles("C=O")
     assert graph.atoms.tolist() == [0, 1]  # carbon and oxygen
     assert graph.bonds[0, 1] == graph.bonds[1, 0] > from_smiles("CC").bonds[0, 1] > 0
     assert from_graph6("Bw").adjacency.sum() == 6
 
 
-def test_the_ladder_grows_and_only_the_bag_is_blind():
+def test_later_chapters_add_rungs_and_only_the_bag_has_an_error_floor():
     rungs = ladder(9)
     assert [rung.model for rung in ladder(3)] == ["bag", "GAT", "GIN"]
     assert rungs[: len(ladder(5))] == ladder(5)
@@ -287,14 +287,14 @@ def batch():
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_with_random_weights_sees_what_its_view_says(batch, name):
+def test_a_model_with_random_weights_separates_the_classes_of_its_view(batch, name):
     build, view = MODELS[name]
     torch.manual_seed(0)
     classes = view.classes(GRAPHS)
     assert agrees(lambda model: model(batch), build(), classes)
 
 
-def test_a_model_does_not_agree_with_another_view(batch):
+def test_a_model_does_not_agree_with_the_view_of_another(batch):
     model = MODELS["GIN, 2 layers"][0]()
     assert not agrees(lambda m: m(batch), model, VIEWS["bag, counts"].classes(GRAPHS))
     assert not agrees(lambda m: m(batch), model, VIEWS["CSA"].classes(GRAPHS))

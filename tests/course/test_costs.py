@@ -39,7 +39,7 @@ def batch_for(entry, count: int = 3):
     return collate(encode(tiny("zinc", count).train, *entry.transforms))
 
 
-def test_a_perceptrons_step_is_counted_as_by_hand():
+def test_the_costs_of_a_perceptrons_step_equal_those_counted_by_hand():
     """Rows B N = 12, 5 inputs, 7 hidden: three products forward and back, none for the inputs."""
     batch = collate([graph_of(4, []) for _ in range(3)])
     batch.x = batch.x.expand(-1, -1, 5)
@@ -55,7 +55,7 @@ def test_a_perceptrons_step_is_counted_as_by_hand():
 
 
 @pytest.mark.parametrize("name", [*DENSE, *LISTS])
-def test_memory_is_what_the_profiler_sees(name):
+def test_counted_memory_agrees_with_the_profiler(name):
     entry = LEADERBOARD[name]
     model = entry.build_model()
     batch = batch_for(entry).select(torch.arange(48) % 2)
@@ -67,7 +67,7 @@ def test_memory_is_what_the_profiler_sees(name):
 
 
 @pytest.mark.parametrize("name", DENSE)
-def test_a_step_without_numbers_has_the_products_of_one_with_them(name):
+def test_operations_counted_on_the_meta_device_equal_those_of_a_real_step(name):
     model = LEADERBOARD[name].build_model().eval()
     batch = batch_for(LEADERBOARD[name], count=1)
     batch = batch.select(torch.tensor([0, 0]))  # no padding, which lists of pairs leave out
@@ -82,7 +82,7 @@ def test_a_step_without_numbers_has_the_products_of_one_with_them(name):
 # As formulas, at sizes that the counter never saw.
 
 
-def test_the_largest_moment_counts():
+def test_memory_is_that_of_the_largest_moment_of_a_step():
     formula = StepFormula(1, 2, 3, (0.0, 0.0, 1.0), ((100.0, 0.0, 0.0), (0.0, 0.0, 4.0)))
     assert formula.held(1, 4) == 100
     assert formula.held(3, 10) == 1200
@@ -91,7 +91,7 @@ def test_the_largest_moment_counts():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_recorded_is_what_the_counter_counts_today(name, molecules):
+def test_recorded_cost_formulas_equal_the_counter(name, molecules):
     entry = LEADERBOARD[name]
     formula = recorded_formulas()[name]
     few = collate(encode(molecules.test[:2], *entry.transforms))

@@ -166,7 +166,7 @@ def test_a_notebook_runs_at_the_gpus_budget(path, made_tiny, capsys):
     assert "Budget smoke" not in printed
 
 
-def test_the_cells_of_a_budget_are_found_with_what_they_need():
+def test_cells_that_depend_on_the_budget_are_found_with_their_dependencies():
     sources = [
         "import math\nunused = 1",
         "width = math.pi",
@@ -186,7 +186,7 @@ def test_the_cells_of_a_budget_are_found_with_what_they_need():
     assert with_needed(cells, dependent) == [0, 1, 2, 3, 4, 5, 8, 9, 10]
 
 
-def test_only_loops_over_steps_and_epochs_are_cut_and_assertions_are_computed():
+def test_loops_over_steps_and_epochs_are_shortened_and_assertions_only_evaluated():
     tree = ast.parse("for _ in range(size['epochs']):\n    pass\nassert f(range(n))\nrange(steps)")
     assert ast.unparse(Cut().visit(tree)) == (
         "for _ in range(min(2, size['epochs'])):\n    pass\nf(range(n))\nrange(min(2, steps))"

@@ -86,12 +86,12 @@ def test_a_cell_reads_its_inputs_and_no_others(cell, name):
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=name_of)
-def test_the_inputs_are_those_that_the_transforms_compute(cell):
+def test_the_transforms_compute_all_inputs_of_a_cell(cell):
     graphs = encode([zinc_data("C1CC1CCO")], *cell.transforms)
     assert torch.isfinite(model_of(cell).float()(collate(graphs))).all()
 
 
-def test_relations_of_a_ring_with_a_chain_by_hand():
+def test_relations_of_a_ring_with_a_chain_equal_those_found_by_hand():
     cell = Cell("csa", "structure", "virtual node")
     relations = PairRelations(cell)
     relation = relations(batch_of(["C1CC1CCO"]))[0]
@@ -108,7 +108,7 @@ def test_relations_of_a_ring_with_a_chain_by_hand():
 
 
 @pytest.mark.parametrize("layer", ["graphormer", "grpe", "csa"])
-def test_cells_that_differ_in_the_readout_alone_start_with_the_same_weights(layer):
+def test_cells_that_differ_only_in_the_readout_start_with_equal_weights(layer):
     weights = model_of(Cell(layer, "structure", "mean")).state_dict()
     assert weights
     for readout in ("sum", "virtual node"):
@@ -117,7 +117,7 @@ def test_cells_that_differ_in_the_readout_alone_start_with_the_same_weights(laye
         assert all(torch.equal(others[name], values) for name, values in weights.items())
 
 
-def test_missing_cells_of_the_grid_give_a_reason():
+def test_impossible_cells_of_the_grid_raise_with_a_reason():
     for layer in LAYERS:
         assert Cell(layer, "structure", "mean") in CELLS
     assert len(CELLS) == 22
@@ -127,7 +127,7 @@ def test_missing_cells_of_the_grid_give_a_reason():
         Cell("csa", "colours", "sum")
 
 
-def test_the_recorded_runs_differ_in_cell_and_seed_alone():
+def test_recorded_runs_differ_only_in_cell_and_seed():
     runs = [run for cell in CELLS for run in recorded(cell.name)]
     first = runs[0]
     of_cell = ("layer", "inputs", "readout")
@@ -142,7 +142,7 @@ def test_the_recorded_runs_differ_in_cell_and_seed_alone():
 
 
 @pytest.mark.parametrize("bond", [-1, 4])
-def test_an_unknown_bond_is_refused(bond):
+def test_an_unknown_bond_raises(bond):
     batch = batch_of(["CCO"])
     edge_attr = torch.full_like(batch.edge_attr, bond)
     with pytest.raises(ValueError, match=f"edge_attr.*{bond}"):

@@ -23,13 +23,13 @@ SMALL = [entry for entry in LEADERBOARD.values() if entry.size == "100k"]
 
 
 @pytest.mark.parametrize("name", LEADERBOARD)
-def test_every_model_has_about_its_number_of_parameters(name):
+def test_every_model_has_about_the_parameters_of_its_size_class(name):
     entry = LEADERBOARD[name]
     assert count_parameters(entry.build_model()) == pytest.approx(SIZES[entry.size], rel=0.15)
 
 
 @pytest.mark.parametrize("entry", SMALL, ids=lambda entry: entry.name)
-def test_the_runs_differ_in_model_encodings_and_rate_alone(entry):
+def test_recorded_runs_differ_only_in_model_encodings_and_rate(entry):
     runs = recorded(f"{entry.name}/molecules")
     assert [run.seed for run in runs] == [*SEEDS]
     for run in runs:
@@ -58,7 +58,7 @@ def test_the_shipped_weights_give_the_recorded_error(name, molecules):
 # Without a neural network.
 
 
-def test_morgan_counts_are_those_of_the_training_environments():
+def test_morgan_counts_include_only_environments_of_the_training_set():
     ethanol, propane, methane = (
         Data(x=torch.zeros(1, 1), smiles=smiles) for smiles in ("CCO", "CCC", "C")
     )
@@ -69,7 +69,7 @@ def test_morgan_counts_are_those_of_the_training_environments():
     assert test[1].sum() == 0  # methane's carbon has four hydrogens, which neither of them has
 
 
-def test_colours_are_equal_where_neighbours_are_and_differ_where_a_bond_does():
+def test_colours_depend_on_neighbours_and_bonds():
     def chain(atoms: list[int], bonds: list[int]) -> Data:
         ends = torch.arange(len(bonds))
         edges = torch.stack([ends, ends + 1])

@@ -10,7 +10,7 @@ from gtcourse.runs.run import at_budget
 
 
 @pytest.mark.parametrize("name", on_zinc.BUDGETS)
-def test_a_readers_run_changes_the_same_settings_as_the_recorded_run(name, molecules):
+def test_a_readers_run_has_the_settings_of_the_recorded_run(name, molecules):
     data = molecules.first(8)
     recipe, _ = at_budget(get_recipe(name), data, **on_zinc.BUDGETS[name])
     config = recorded(name)[0].config
@@ -24,7 +24,7 @@ def test_without_epochs_the_recorded_errors_are_printed_and_nothing_is_trained(c
     assert f"{curve[0]['val_mae']:.3f} after 1, " in capsys.readouterr().out
 
 
-def test_a_run_ends_after_the_epochs_that_were_asked_for(monkeypatch, capsys, molecules):
+def test_a_run_trains_for_the_requested_epochs(monkeypatch, capsys, molecules):
     few = molecules.first(12)
     monkeypatch.setattr(on_zinc, "data_for", lambda recipe, source: few)
     before = torch.random.get_rng_state()

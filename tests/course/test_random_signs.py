@@ -39,7 +39,7 @@ def graphs():
     return graphs
 
 
-def test_a_model_without_signs_gives_one_answer(graphs):
+def test_a_model_that_ignores_signs_gives_one_answer(graphs):
     assert under_random_signs(Answers(reads_signs=False), graphs) == {
         "accuracy_random_signs": 0.5,
         "graphs_with_both_answers": 0.0,
@@ -47,14 +47,14 @@ def test_a_model_without_signs_gives_one_answer(graphs):
     }
 
 
-def test_a_model_that_answers_by_a_sign_gives_both_answers(graphs):
+def test_a_model_that_reads_a_sign_gives_both_answers(graphs):
     found = under_random_signs(Answers(reads_signs=True), graphs)
     assert found["graphs_with_both_answers"] == 1.0
     assert found["mean_range_of_chances"] == pytest.approx(math.tanh(1), abs=1e-6)
     assert 0.3 < found["accuracy_random_signs"] < 0.7  # of 64 coins
 
 
-def test_the_accuracy_with_random_signs_is_that_of_a_model_without_signs(graphs):
+def test_random_signs_do_not_change_the_accuracy_of_a_model_that_ignores_them(graphs):
     loader = DenseLoader(graphs, batch_size=1)
     task = graph_multiclass(2)
     found = random_signs(task, Answers(reads_signs=False), loader)

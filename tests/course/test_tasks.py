@@ -29,7 +29,7 @@ def same_pattern(one, other) -> bool:
     return nx.is_isomorphic(*hidden, node_match=match)
 
 
-def test_one_node_of_each_community_says_which_it_is():
+def test_one_node_of_each_community_is_labelled():
     places = []
     for graph in tasks.cluster((800, 100, 100)):
         x = graph.x[:, 0]
@@ -42,7 +42,7 @@ def test_one_node_of_each_community_says_which_it_is():
     assert abs(np.mean(places) - 0.5) < 4 * np.std(places) / len(places) ** 0.5
 
 
-def test_graphs_of_one_pattern_hide_the_same_graph_with_the_same_types():
+def test_graphs_of_the_same_pattern_contain_the_same_subgraph():
     dataset = tasks.pattern((12, 4, 4), num_patterns=4)
     for name, count in (("train", 12), ("val", 4), ("test", 4)):
         for index in range(count):
@@ -56,7 +56,7 @@ def test_graphs_of_one_pattern_hide_the_same_graph_with_the_same_types():
     st.integers(1, 7),
     st.integers(0, 2**32),
 )
-def test_edges_go_both_ways_once_and_nowhere_from_a_node_to_itself(split_sizes, patterns, seed):
+def test_edges_are_symmetric_unique_and_without_self_loops(split_sizes, patterns, seed):
     for dataset in (
         tasks.pattern(split_sizes, patterns, seed),
         tasks.cluster(split_sizes, seed),
@@ -121,7 +121,7 @@ def proven_shortest(points) -> float:
 
 
 @pytest.mark.parametrize("n", [12, 20, 21, 24, 30])
-def test_a_tour_is_the_one_that_integer_programming_proves_shortest(n):
+def test_tours_are_as_short_as_integer_programming_proves(n):
     for seed in range(3):
         points = np.random.default_rng(seed).random((n, 2))
         tour = shortest_tour(points)
@@ -131,7 +131,7 @@ def test_a_tour_is_the_one_that_integer_programming_proves_shortest(n):
 
 @settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=7))
-def test_points_in_one_place_and_on_one_line_have_a_tour(places):
+def test_coincident_and_collinear_points_have_a_shortest_tour(places):
     points = np.array(places) / 4
     tour = shortest_tour(points)
     assert tour[0] == 0
@@ -140,7 +140,7 @@ def test_points_in_one_place_and_on_one_line_have_a_tour(places):
     assert length(tour, points) == pytest.approx(shortest_of_all(points), abs=1e-4)
 
 
-def test_the_edges_labelled_1_are_one_walk_through_all_points_in_both_directions():
+def test_edges_labelled_1_form_one_tour_in_both_directions():
     for graph in tasks.tsp((60, 20, 20)):
         assert graph.y.dtype == torch.int64
         tour = nx.Graph(graph.edge_index.T[graph.y == 1].tolist())
@@ -183,7 +183,7 @@ def edges_of_the_loop(image: np.ndarray, k: int) -> list[list]:
     arrays(np.int64, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.integers(0, 3)),
     st.integers(1, 9),
 )
-def test_neighbours_are_those_of_the_loop_over_pixels(image, k):
+def test_neighbours_equal_the_loop_over_pixels(image, k):
     if not image.any():
         return
     graph = tasks.pixel_graph(image / 3, k)
@@ -199,7 +199,7 @@ def test_neighbours_are_those_of_the_loop_over_pixels(image, k):
     check_graphs([graph])
 
 
-def test_a_digits_graph_is_its_image(digits):
+def test_a_digits_graph_contains_its_image(digits):
     from sklearn.datasets import load_digits
 
     images, classes = load_digits(return_X_y=True)

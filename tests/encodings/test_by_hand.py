@@ -13,7 +13,7 @@ from gtcourse.encodings.structure import anchor_sets, distances_to_sets
 from tests.graphs.small import DIAMOND, PATH_OF_FOUR, of_edges, of_networkx
 
 
-def test_path_order_is_kept_when_ranks_exceed_64_bits():
+def test_path_order_is_correct_when_ranks_exceed_64_bits():
     # Squares in a row: 2^24 shortest paths from end to end, and 97 kinds of edges.
     squares = 24
     edges = []
@@ -41,7 +41,7 @@ def test_anchor_distances_equal_the_lectures_table():
     assert encoding[v3].tolist() == [1, 2, 0]
 
 
-def test_anchor_sets_are_halves_quarters_and_eighths_the_same_for_a_seed():
+def test_anchor_sets_have_halving_sizes_and_depend_only_on_the_seed():
     sets = anchor_sets(16, 8, seed=3)
     assert sets.sum(dim=1).tolist() == [8, 4, 2, 1, 8, 4, 2, 1]
     assert torch.equal(sets, anchor_sets(16, 8, seed=3))

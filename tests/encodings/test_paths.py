@@ -29,7 +29,7 @@ CASES = [(3, 1, 0.0), (4, 2, 0.5), (3, 12, 0.15), (2, 30, 0.08), (1, 70, 0.03), 
 
 
 @pytest.mark.parametrize(("num_graphs", "n", "density"), CASES)
-def test_search_and_products_find_equal_directed_distances(num_graphs, n, density):
+def test_breadth_first_search_and_matrix_products_give_equal_distances(num_graphs, n, density):
     adjacency = random_graphs(0, num_graphs, n, density)
     by_search = distances_by_search(adjacency)
     assert torch.equal(by_search, distances_by_products(adjacency))
@@ -39,7 +39,7 @@ def test_search_and_products_find_equal_directed_distances(num_graphs, n, densit
 
 
 @pytest.mark.parametrize(("num_graphs", "n", "density"), CASES)
-def test_distances_are_lowered_where_the_diameter_is_larger(num_graphs, n, density):
+def test_lowered_distances_are_detected(num_graphs, n, density):
     adjacency = random_graphs(3, num_graphs, n, density)
     distance = distances_by_search(adjacency)
     diameter = distance.amax(dim=(1, 2))
@@ -114,7 +114,7 @@ def test_pairs_are_grouped_by_their_positive_lengths():
     assert [each.tolist() for each in places] == [[3], [0, 4], [], [5]]
 
 
-def test_distances_in_a_long_ring():
+def test_distances_in_a_long_ring_are_exact():
     n = 1000
     graph = of_edges(n, [(i, (i + 1) % n) for i in range(n)])
     node = torch.arange(n)

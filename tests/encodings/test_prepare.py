@@ -72,7 +72,7 @@ def numbered(count: int, split: list[int] | None = None, target: str = "graph") 
 
 @pytest.mark.parametrize("target", ["graph", "node", "edge"])
 @pytest.mark.parametrize("stored", [(), (AddRings(6), AddSVD(2), AddLaplacianEigenvectors(2))])
-def test_batches_of_a_folder_equal_collate(tmp_path, target, stored):
+def test_batches_of_a_folder_equal_collated_graphs(tmp_path, target, stored):
     data = numbered(23, target=target)
     folder = prepare(data, tmp_path, stored=stored, rows_per_part=5, progress=False)
     graphs = encode(data.graphs, *stored)
@@ -87,7 +87,7 @@ def test_encodings_of_a_generator_are_stored(tmp_path):
     assert "ring" in folder.train[0]
 
 
-def test_splits_keep_their_graphs_and_a_cut_keeps_the_first(tmp_path):
+def test_splits_hold_their_graphs_and_first_selects_the_first(tmp_path):
     data = numbered(12, [0, 1, 2] * 4)
     folder = prepare(data, tmp_path, stored=(), rows_per_part=5, progress=False)
     for number, split in enumerate(("train", "val", "test")):
@@ -101,7 +101,7 @@ def test_splits_keep_their_graphs_and_a_cut_keeps_the_first(tmp_path):
         folder["valid"]
 
 
-def test_finished_folder_is_kept_and_leftover_parts_are_removed(
+def test_a_finished_folder_is_reused_and_leftover_parts_are_removed(
     layout, unbroken, tmp_path, monkeypatch
 ):
     prepared(layout, tmp_path)
@@ -140,7 +140,7 @@ def test_damaged_array_raises_with_its_name(layout, tmp_path, damage):
         open_graphs(tmp_path)
 
 
-def test_an_array_of_another_length_raises_with_its_name(tmp_path):
+def test_an_array_of_the_wrong_length_raises_with_its_name(tmp_path):
     folder = prepare(numbered(6), tmp_path, stored=(), progress=False).folder
     np.save(folder / "x.npy", np.zeros((3, 1), dtype=np.uint8))
     with pytest.raises(ValueError, match=r"x\.npy is missing or damaged \(it has 3 rows\); exp"):
@@ -153,11 +153,13 @@ def test_an_array_of_another_length_raises_with_its_name(tmp_path):
         ({"source": [Data()]}, "source is of type list; expected a GraphDataset."),
         ({"stored": AddSVD(2)}, "stored is AddSVD.*; expected a list of encodings"),
         ({"stored": [AddRandomWalkPE(3)]}, "stored is .*; expected a list of encodings"),
+        ({"out": ""}, "out is ''; expected the path of a folder."),
+        ({"out": None}, "out is None; expected the path of a folder."),
         ({"rows_per_part": 0}, "rows_per_part is 0; expected a whole number, 1 or more."),
     ],
     ids=str,
 )
-def test_what_cannot_be_prepared_raises_and_leaves_no_folder(tmp_path, arguments, says):
+def test_invalid_arguments_raise_and_leave_no_folder(tmp_path, arguments, says):
     given = {"source": numbered(6), "out": tmp_path / "new", "progress": False} | arguments
     with pytest.raises(ValueError, match=says):
         prepare(**given)
@@ -181,16 +183,18 @@ def test_two_processes_write_the_same_bytes(layout, unbroken, tmp_path):
 
 
 @pytest.mark.parametrize("pool", [None, ThreadPoolExecutor])
-def test_an_unreadable_molecule_is_named_and_finished_parts_are_kept(tmp_path, pool):
+def test_an_unreadable_molecule_is_named_and_finished_parts_remain(tmp_path, pool):
     layout = write_some(tmp_path / "layout", smiles=("CCO", "C=O", "CN", "CC", "CC#N", "C1CC"))
-    with pytest.raises(ValueError, match="molecule 5 is 'C1CC', of which ogb and RDKit can make"):
+    with pytest.raises(ValueError, match="molecule 5 is 'C1CC', which ogb and RDKit cannot conv"):
         prepared(layout, tmp_path / "out", executor=pool(1) if pool else None)
     parts = {path.name[:5] for path in tmp_path.glob("out/parts/*.npz")}
     assert "00000" in parts
     assert "00001" not in parts  # a pool may have begun later ones
 
 
-def test_a_folder_of_other_data_is_unchanged(layout, unbroken, tmp_path):
+def test_preparing_other_data_in_a_folder_raises_and_leaves_it_unchanged(
+    layout, unbroken, tmp_path
+):
     prepared(layout, tmp_path)
     molecules = pcqm4mv2(layout)
     other = replace(molecules, smiles=["CCC", *molecules.smiles[1:]])

@@ -39,12 +39,12 @@ def test_encode_does_not_change_the_given_graphs():
     assert graph.keys() == before.keys()
 
 
-def test_numbers_of_numpy_do_not_change_the_name_of_an_encoding():
+def test_numpy_numbers_do_not_change_an_encodings_name():
     """By its name a folder of prepared graphs and a run are recognised."""
     assert repr(enc.AddSVD(np.int64(2))) == repr(enc.AddSVD(2))
 
 
-def test_graphs_of_one_size_are_encoded_in_portions(monkeypatch):
+def test_encoding_in_portions_gives_equal_distances(monkeypatch):
     several = [graph_of(4, [(i % 4, (i + 1) % 4)], seed=i) for i in range(7)]
     whole = enc.encode(several, enc.AddShortestPaths())
     monkeypatch.setattr(enc.transform, "PAIRS_AT_ONCE", 2 * 4**2)

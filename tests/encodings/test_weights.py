@@ -62,7 +62,7 @@ def test_fractional_weights_equal_loops(encoding, loop):
             torch.testing.assert_close(got, expected, rtol=0, atol=1e-7)
 
 
-def test_singular_vectors_of_negative_weights():
+def test_singular_vectors_of_negative_weights_equal_the_loop():
     graph = triangle([-1.0, 2.0, 0.5])
     encoding = AddSVD(3, weight="length")
     with default_dtype(torch.float64):
@@ -87,7 +87,7 @@ def test_unit_weights_give_the_unweighted_encoding():
             assert torch.equal(one[name], other[name])
 
 
-def test_encodings_with_and_without_weights_are_computed_side_by_side():
+def test_encodings_with_and_without_weights_can_be_combined():
     graph = triangle([1.0, 3.0, 4.0])
     both = encode([graph], AddShortestPaths(), AddSVD(2), AddRandomWalks(2, weight="length"))[0]
     assert torch.equal(both.random_walks, AddRandomWalks(2, weight="length")(graph).random_walks)
@@ -162,6 +162,6 @@ class OwnFields(Encoding):
         (lambda: AddSVD(2, self_loops=1), "self_loops is 1; expected True or False"),
     ],
 )
-def test_arguments_are_checked_when_an_encoding_is_made(make, reason):
+def test_arguments_are_checked_when_an_encoding_is_created(make, reason):
     with pytest.raises(ValueError, match=reason):
         make()

@@ -46,7 +46,7 @@ def whole(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("moment", range(MOMENTS))
-def test_a_killed_job_is_finished_by_the_next_one_with_the_same_result(whole, moment):
+def test_repeating_a_killed_job_gives_the_same_result(whole, moment):
     name, job, result, expected, seconds, place = whole
     folder = place / f"killed-{moment}"
     share = (moment + random.Random(f"{name} {moment}").random()) / MOMENTS
@@ -59,7 +59,7 @@ def test_a_killed_job_is_finished_by_the_next_one_with_the_same_result(whole, mo
     assert rubbish(folder) == []
 
 
-def test_several_processes_at_once_give_one_result(whole):
+def test_simultaneous_processes_give_one_result(whole):
     name, job, result, expected, _, place = whole
     folder = place / "together"
     ended = [child.end() for child in [Child(job, folder) for _ in range(3)]]
@@ -86,7 +86,7 @@ def test_a_full_disk_raises_and_the_next_run_continues(whole):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 @pytest.mark.parametrize("command", ["train", "prepare"])
-def test_ctrl_c_ends_a_command_and_the_same_command_continues(tmp_path, command, number):
+def test_an_interrupted_command_continues_when_it_is_repeated(tmp_path, command, number):
     jobs.PREPARED[command](tmp_path)
     job, result = JOBS[command]
     alone = done(job, tmp_path / "alone")

@@ -10,7 +10,7 @@ from gtcourse.encodings.prepare import pcqm4mv2
 FOLDER = Path(os.environ.get("DIGESTS", "runs/digests"))
 
 
-def test_the_published_graphs_are_those_of_the_last_download():
+def test_published_graphs_equal_those_of_the_last_download():
     found = {}
     for name in ("zinc", "ogbg-molhiv"):
         (FOLDER / f"{name}.npz").unlink(missing_ok=True)

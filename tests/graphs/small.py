@@ -22,12 +22,26 @@ def graphs(draw, max_nodes: int = 8, types: int = 28) -> Data:
     return graph_of(n, edges, seed, types)
 
 
+def of_first(edge_index: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """The values of edges ``[E, …]``, in which an edge that is given again has those of the first.
+
+    Differing ones are refused.
+    """
+    places: dict[tuple[int, ...], int] = {}
+    edges = zip(*edge_index.tolist(), strict=True)
+    first = [places.setdefault(edge, place) for place, edge in enumerate(edges)]
+    return values[torch.tensor(first, dtype=torch.int64)]
+
+
 def graph_of(n: int, edges: list[tuple[int, int]], seed: int = 0, types: int = 28) -> Data:
     generator = torch.Generator().manual_seed(seed)
+    edge_index = torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).T.contiguous()
+    x = torch.randint(0, types, (n, 1), generator=generator)
+    edge_attr = torch.randint(1, 4, (len(edges), 1), generator=generator)
     return Data(
-        x=torch.randint(0, types, (n, 1), generator=generator),
-        edge_index=torch.tensor(edges, dtype=torch.int64).reshape(-1, 2).T.contiguous(),
-        edge_attr=torch.randint(1, 4, (len(edges), 1), generator=generator),
+        x=x,
+        edge_index=edge_index,
+        edge_attr=of_first(edge_index, edge_attr),
         y=torch.randn(1, generator=generator),
         distance=torch.randint(-1, 5, (n, n), generator=generator),
         laplacian_eigenvectors=torch.randn(n, 3, generator=generator),

@@ -51,7 +51,7 @@ def test_unbatching_and_collating_again_gives_the_same_batch(batch):
 
 
 @given(st.lists(graphs(), min_size=2, max_size=5))
-def test_select_equals_collating_those_graphs(batch):
+def test_selecting_graphs_equals_collating_only_them(batch):
     selected = collate(batch).select(torch.tensor([1, 0]))
     assert_same(selected, collate([batch[1], batch[0]], num_nodes=selected.mask.shape[1]))
 
@@ -60,7 +60,7 @@ def test_select_equals_collating_those_graphs(batch):
     ("target", "rows", "shape"), [("graph", 1, (2,)), ("node", 3, (2, 3)), ("edge", 2, (2, 3, 3))]
 )
 @pytest.mark.parametrize("floating", [True, False])
-def test_targets_of_graphs_nodes_and_edges(target, rows, shape, floating):
+def test_targets_belong_to_graphs_nodes_or_edges(target, rows, shape, floating):
     first = Data(x=torch.zeros(3, 1), edge_index=torch.tensor([[0, 1], [1, 2]]))
     second = Data(x=torch.zeros(2, 1), edge_index=torch.tensor([[1], [0]]))
     first.y = torch.arange(rows) + 5
@@ -127,7 +127,7 @@ def test_custom_encodings_of_nodes_and_pairs_are_padded():
     assert collate([ambiguous]).encodings == {}
 
 
-def test_a_data_set_says_what_its_targets_belong_to():
+def test_a_data_set_declares_whether_targets_belong_to_graphs_nodes_or_edges():
     """In a directed ring there are as many edges as nodes."""
     rings = []
     for n in (3, 4, 5):
@@ -148,3 +148,25 @@ def test_collate_takes_data_sets_and_pyg_batches():
         assert torch.equal(collate(same).x, expected.x)
         (loaded,) = DenseLoader(same, 3)
         assert torch.equal(loaded.adjacency, expected.adjacency)
+
+
+def test_an_edge_given_twice_with_the_same_values_counts_once():
+    """Its two directions may differ, and so may the same edge of another graph."""
+    once = Data(
+        x=torch.zeros(2, 1),
+        edge_index=torch.tensor([[0, 1], [1, 0]]),
+        edge_attr=torch.tensor([[0.1], [0.2]]),
+        y=torch.tensor([torch.nan, 1.0]),
+    )
+    other = once.clone()
+    other.edge_attr = once.edge_attr + 1
+    twice = [
+        Data(
+            x=graph.x,
+            edge_index=graph.edge_index.repeat(1, 2),
+            edge_attr=graph.edge_attr.repeat(2, 1),
+            y=graph.y.repeat(2),
+        )
+        for graph in (once, other)
+    ]
+    assert_same(collate(twice, target="edge"), collate([once, other], target="edge"))

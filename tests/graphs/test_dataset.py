@@ -30,7 +30,7 @@ def assert_same_graph(graph: Data, expected: Data) -> None:
         assert torch.equal(graph[name], expected[name])
 
 
-def test_iterating_gives_every_graph_with_all_that_is_stored(dataset):
+def test_iterating_a_folder_yields_every_graph_with_its_stored_encodings(dataset):
     expected = encode(tiny("zinc", 6), AddRings(6)).graphs
     graphs = list(dataset)
     assert len(graphs) == len(dataset) == COUNT
@@ -62,7 +62,7 @@ def test_selected_graphs_keep_their_splits(dataset, key, numbers):
         assert_same_graph(graph, dataset[number])
 
 
-def test_the_digest_of_a_part_is_another_one(dataset):
+def test_a_slice_has_a_different_digest(dataset):
     assert dataset[:17].digest() != dataset.digest()
     assert dataset[:].digest() == dataset.digest()
 
@@ -76,22 +76,22 @@ def test_the_digest_of_a_part_is_another_one(dataset):
         (
             True,
             TypeError,
-            "True is not a choice of graphs; expected a number, a slice, numbers, or",
+            "True is not a selection of graphs; expected an index, a slice, indices, or",
         ),
-        (1.5, TypeError, "1.5 is not a choice of graphs; expected"),
-        (torch.arange(17) < 3, TypeError, "torch.bool [17] is not a choice of graphs; expected"),
-        (torch.ones(2), TypeError, "torch.float32 [2] is not a choice of graphs; expected"),
+        (1.5, TypeError, "1.5 is not a selection of graphs; expected"),
+        (torch.arange(17) < 3, TypeError, "torch.bool [17] is not a selection of graphs; expected"),
+        (torch.ones(2), TypeError, "torch.float32 [2] is not a selection of graphs; expected"),
         ("valid", KeyError, "'valid' is not a split; expected train, val, test."),
     ],
     ids=str,
 )
-def test_another_key_raises(dataset, key, error, says):
+def test_an_invalid_index_raises(dataset, key, error, says):
     with pytest.raises(error) as raised:
         dataset[key]
     assert str(raised.value.args[0]).startswith(says)
 
 
-def test_the_graphs_of_a_folder_are_batched_and_encoded_like_others(tmp_path):
+def test_graphs_of_a_folder_are_batched_and_encoded_like_graphs_in_memory(tmp_path):
     folder = prepare(tiny("zinc", 6), tmp_path / "graphs", stored=(), progress=False)
     assert_same(collate(folder.train), collate(tiny("zinc", 6).train))
     encoded = encode(folder[3:9], AddDegrees())

@@ -30,7 +30,7 @@ def assert_read_back(dataset: GraphDataset, path) -> GraphDataset:
     return read
 
 
-def test_failed_write_keeps_the_old_file_and_nothing_else(tmp_path):
+def test_a_failed_write_leaves_the_old_file_and_no_temporary_file(tmp_path):
     path = tmp_path / "file"
     path.write_text("old")
 
@@ -46,7 +46,7 @@ def test_failed_write_keeps_the_old_file_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
-def test_the_next_writer_overwrites_what_a_killed_one_left(tmp_path):
+def test_a_temporary_file_of_a_killed_writer_is_overwritten(tmp_path):
     (tmp_path / ".file.tmp").write_text("a long text, cut off when the process was killed")
     with replacing(tmp_path / "file") as temporary:
         temporary.write_text("new")
@@ -92,7 +92,7 @@ def test_node_edge_and_graph_attributes_round_trip(tmp_path, level):
     assert assert_read_back(dataset, tmp_path / "chains.npz").target == level
 
 
-def test_attributes_of_coinciding_lengths_keep_their_level(tmp_path):
+def test_attribute_levels_are_stored_when_lengths_coincide(tmp_path):
     """One graph, one node, one edge."""
     loop = Data(
         x=torch.zeros(1, 1).long(),
@@ -115,7 +115,7 @@ def test_the_same_graphs_give_the_same_bytes(tmp_path):
     assert first == "a66ef18da4f30ab5462dc2377ffcee6271a6d5a70f74500f1d3af9a86cf93fa8"
 
 
-def test_array_names_of_the_benchmark_are_read(tmp_path):
+def test_graph_files_with_the_benchmarks_array_names_are_read(tmp_path):
     np.savez(
         tmp_path / "zinc.npz",
         num_nodes=np.array([2, 1], dtype=np.uint8),

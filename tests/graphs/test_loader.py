@@ -70,7 +70,7 @@ def test_drop_last_leaves_out_the_small_batch():
     assert len(loader) == 2
 
 
-def test_with_static_shapes_a_batch_is_as_wide_as_its_bucket():
+def test_static_shapes_pad_a_batch_to_the_size_of_its_bucket():
     loader = DenseLoader(
         numbered(24), 4, shuffle=True, buckets=3, static_shapes=True, drop_last=True
     )
@@ -79,7 +79,7 @@ def test_with_static_shapes_a_batch_is_as_wide_as_its_bucket():
 
 
 @given(st.integers(4, 30), st.integers(1, 9), st.integers(1, 3), st.integers(2, 4))
-def test_processes_share_every_batch(count, batch_size, buckets, world):
+def test_every_batch_is_split_among_the_processes(count, batch_size, buckets, world):
     loader = DenseLoader(numbered(count), batch_size, buckets=buckets, shuffle=True)
     loader.set_epoch(5)
     whole = [set(batch.y.tolist()) for batch in loader]
@@ -103,7 +103,7 @@ def test_processes_share_every_batch(count, batch_size, buckets, world):
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
-def test_default_is_one_bucket_as_on_the_command_line(shuffle):
+def test_loader_and_command_line_default_to_one_bucket(shuffle):
     loader = DenseLoader(numbered(128), 2, shuffle=shuffle)
     assert "in 1 bucket(s)" in loader.order
     assert BUCKETS.default == signature(DenseLoader).parameters["buckets"].default == 1

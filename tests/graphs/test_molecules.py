@@ -37,7 +37,7 @@ def names(smiles: str) -> list[str]:
         ("CSCCl", ["C", "S", "C", "Cl"]),
     ],
 )
-def test_an_atom_is_named_by_element_written_hydrogens_and_charge(smiles, types):
+def test_atom_types_consist_of_element_explicit_hydrogens_and_charge(smiles, types):
     assert names(smiles) == types
 
 
@@ -49,7 +49,7 @@ def test_aromatic_bonds_become_alternating_single_and_double_bonds():
     assert BOND_TYPES[3] == "TRIPLE"
 
 
-def test_the_target_is_zincs_formula():
+def test_the_target_follows_zincs_formula():
     """Aspirin: Crippen logP 1.3101, SA score 1.580, no ring beyond six atoms."""
     expected = 0.6976318 * 1.3101 - 1.1981676 * 1.580 + 2.11183
     assert penalized_logp(parse(ASPIRIN)) == pytest.approx(expected, abs=1e-3)
@@ -69,7 +69,7 @@ def test_each_ring_atom_beyond_six_costs_the_cycle_coefficient():
 
 
 @pytest.mark.slow
-def test_no_molecule_is_in_two_splits_not_even_uncharged(molecules: GraphDataset):
+def test_no_molecule_is_in_two_splits_even_after_neutralisation(molecules: GraphDataset):
     from rdkit.Chem import MolToSmiles
     from rdkit.Chem.MolStandardize.rdMolStandardize import Uncharger
 
@@ -81,13 +81,13 @@ def test_no_molecule_is_in_two_splits_not_even_uncharged(molecules: GraphDataset
     assert len(identities) == len(molecules)
 
 
-def test_the_split_is_the_order_of_the_hashes(molecules: GraphDataset):
+def test_splits_follow_the_order_of_smiles_hashes(molecules: GraphDataset):
     digests = [hashlib.sha256(graph.smiles.encode()).digest() for graph in molecules]
     assert digests == sorted(digests)
     assert molecules.split.tolist() == sorted(molecules.split.tolist())
 
 
-def test_graph_and_target_belong_to_the_stored_smiles(molecules: GraphDataset):
+def test_graphs_and_targets_are_those_of_the_stored_smiles(molecules: GraphDataset):
     for graph in molecules.graphs[::200]:
         atoms, bonds = molecule_graph(graph.smiles)
         assert graph.x[:, 0].tolist() == atoms

@@ -51,8 +51,8 @@ def test_tensors_are_read_in_every_protocol(protocol):
         (np.array, ([1],), "numpy.array"),
     ],
 )
-def test_a_pickle_that_asks_for_more_than_tensors_raises(function, arguments, name):
-    with pytest.raises(pickle.UnpicklingError, match=f"asks for {name}; expected tensors"):
+def test_a_pickle_that_calls_other_functions_raises(function, arguments, name):
+    with pytest.raises(pickle.UnpicklingError, match=f"refers to {name}; expected tensors"):
         load_tensors(pickle.dumps([Calls(function, *arguments)]))
 
 
@@ -66,7 +66,7 @@ def test_a_payload_inside_the_bytes_of_a_tensor_is_not_run(tmp_path):
     assert not (tmp_path / "marker").exists()
 
 
-def test_a_pickle_cannot_change_what_the_next_one_is_read_with():
+def test_a_pickle_cannot_set_attributes_of_the_functions_that_read_it():
     """BUILD sets attributes on the last object, also on a function."""
     load_tensors(b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n}X\x05\x00\x00\x00taintK\x01sb.")
     assert not hasattr(torch._utils._rebuild_tensor_v2, "taint")

@@ -58,7 +58,7 @@ def test_data_sets_have_the_recorded_checksums(name):
     assert "not byte for byte" not in dataset.source
 
 
-def test_a_second_call_reads_what_the_first_built(tmp_path, monkeypatch):
+def test_a_second_call_reads_the_file_that_the_first_call_wrote(tmp_path, monkeypatch):
     first = load_dataset("csl", root=tmp_path)
     monkeypatch.setattr("gtcourse.graphs.published.write_ragged", None)
     monkeypatch.setenv("GTCOURSE_DATA", str(tmp_path))
@@ -81,7 +81,7 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch, name, module, package
     assert not list(tmp_path.glob("*.npz"))
 
 
-def test_every_generated_data_set_is_in_the_table():
+def test_every_generated_data_set_has_a_builder():
     assert {*GENERATED} == {*BUILDERS}
 
 
@@ -171,7 +171,7 @@ def test_a_missing_file_is_named_and_nothing_is_deleted(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", PUBLICATIONS)
-def test_a_download_becomes_one_file_and_is_read_from_there(tmp_path, name, answers):
+def test_a_download_is_stored_as_one_file_and_not_repeated(tmp_path, name, answers):
     dataset = load_dataset(name, "download", root=tmp_path)
     file = f"{name}-published.npz" if name in GENERATED else f"{name}.npz"
     assert visible(tmp_path) == [file]
@@ -181,7 +181,7 @@ def test_a_download_becomes_one_file_and_is_read_from_there(tmp_path, name, answ
 
 
 @pytest.mark.parametrize("name", ["zinc", "ogbg-molhiv", "pcqm4mv2", "mnist"])
-def test_a_failed_download_is_one_sentence_and_leaves_nothing(tmp_path, name):
+def test_a_failed_download_raises_one_sentence_and_leaves_no_file(tmp_path, name):
     with pytest.raises(RuntimeError, match=f"{name} could not be downloaded") as error:
         load_dataset(name, "download", root=tmp_path)
     host = urlsplit(PUBLICATIONS[name].url).hostname
@@ -199,7 +199,7 @@ def test_a_folder_without_the_publishers_files_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize("name", PUBLICATIONS)
-def test_truncated_archive_leaves_nothing(tmp_path, name, answers):
+def test_a_truncated_archive_raises_and_leaves_no_file(tmp_path, name, answers):
     url = PUBLICATIONS[name].url
     answers[url] = answers[url][: len(answers[url]) // 2]
     with pytest.raises(RuntimeError, match=f"{name} could not be downloaded"):

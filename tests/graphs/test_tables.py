@@ -41,7 +41,7 @@ def own(folder, content, targets=("y",), task="regression", **options):
     [["1E5", "007", "NA", ""], [" a ", "1.50", "None", "0x1F"], ["a, b", 'say "x"', "-", "é"]],
 )
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-def test_every_cell_is_read_as_it_is_written(tmp_path, cells, separator):
+def test_table_cells_are_read_as_unchanged_text(tmp_path, cells, separator):
     quoted = ['"' + cell.replace('"', '""') + '"' for cell in cells]
     header = separator.join(["smiles", *"abcd"])
     path = written(tmp_path, f"{header}\nCCO{separator}{separator.join(quoted)}\n")
@@ -67,17 +67,17 @@ def test_a_byte_order_mark_line_ends_and_compression_do_not_matter(tmp_path, con
     assert table.to_numpy().tolist() == [["CCO", "1"]]
 
 
-def test_rows_are_counted_as_an_editor_counts_lines(tmp_path):
+def test_rows_are_numbered_by_their_line_in_the_file(tmp_path):
     table = read_table(written(tmp_path, 'smiles,note\nC,"two\nlines"\n\nCC,x\n'), "smiles")
     assert table.index.tolist() == [2, 5]
 
 
-def test_unnamed_column_is_kept(tmp_path):
+def test_a_column_without_a_name_is_read(tmp_path):
     table = read_table(written(tmp_path, "smiles,id,\nCCO,1,\nCCN,2,\n"), "smiles")
     assert table.columns.tolist() == ["smiles", "id", ""]
 
 
-def test_a_target_is_a_number_or_unknown(tmp_path):
+def test_targets_are_read_as_numbers_or_missing_values(tmp_path):
     cells = ["1e2", "-.5", " 3 ", "", "NA", "nan", "None", "N/A"]
     rows = [f"{text},{cell},1" for text, cell in zip(MOLECULES, cells, strict=False)]
     data, skipped = own(
@@ -89,16 +89,16 @@ def test_a_target_is_a_number_or_unknown(tmp_path):
     assert not skipped
 
 
-def test_rows_without_a_target_are_in_no_split(tmp_path):
+def test_rows_without_a_target_are_skipped(tmp_path):
     rows = [f"{text},{'' if i % 2 else i}" for i, text in enumerate(MOLECULES)]
     data, skipped = own(tmp_path, "\n".join(["smiles,y", *rows, "CCX,1"]), split="random")
     assert data.split_sizes == {"train": 8, "val": 1, "test": 1}
     assert len(skipped) == 11
-    assert skipped[0] == "line 3: it is without a target (y: empty)."
+    assert skipped[0] == "line 3: it has no target (y: empty)."
     assert skipped[-1] == "line 22: 'CCX' is not a molecule that RDKit can read."
 
 
-def test_classes_are_ordered_by_value_or_alphabet(tmp_path):
+def test_numeric_classes_are_ordered_by_value(tmp_path):
     words = ["10", "9", "-1", "", "10"]
     rows = [f"{text},{word}" for text, word in zip(MOLECULES, words, strict=False)]
     parts = {"task": "classes", "split": "random"}
@@ -108,21 +108,21 @@ def test_classes_are_ordered_by_value_or_alphabet(tmp_path):
     assert len(skipped) == 1
 
 
-def test_true_and_false_are_1_and_0(tmp_path):
+def test_true_and_false_are_read_as_1_and_0(tmp_path):
     words = ["True", "FALSE", "1", "0.0"]
     rows = [f"{text},{word}" for text, word in zip(MOLECULES, words, strict=False)]
     data, _ = own(tmp_path, "\n".join(["smiles,y", *rows]), task="binary", split="random")
     assert [graph.y.item() for graph in data] == [1, 0, 1, 0]
 
 
-def test_the_split_of_a_column_is_taken_as_it_is(tmp_path):
+def test_splits_can_be_read_from_a_column(tmp_path):
     words = ["train", "Test", "VAL", "validation", "valid"]
     rows = [f"{text},1,{word}" for text, word in zip(MOLECULES, words, strict=False)]
     data, _ = own(tmp_path, "\n".join(["smiles,y,part", *rows]), split="part")
     assert data.split.tolist() == [0, 2, 1, 1, 1]
 
 
-def test_largest_fragment_and_max_atoms(tmp_path):
+def test_largest_fragment_reduces_salts_and_max_atoms_skips_large_molecules(tmp_path):
     rows = [f"{text},1" for text in ("CC(=O)[O-].[Na+]", *MOLECULES)]
     content = "\n".join(["smiles,y", *rows])
     assert own(tmp_path, content)[0].graphs[0].num_nodes == 5
@@ -132,7 +132,7 @@ def test_largest_fragment_and_max_atoms(tmp_path):
     assert skipped[-1] == "line 22: it has 12 atoms; expected at most 8."
 
 
-def test_one_molecule_has_one_graph_however_it_is_written(tmp_path):
+def test_all_smiles_of_a_molecule_give_the_same_graph(tmp_path):
     rows = [f"{text},1" for text in ("OCC", "C(O)C", "[H]OCC", "[CH3:7][CH2]O", *MOLECULES)]
     graphs = own(tmp_path, "\n".join(["smiles,y", *rows]))[0].graphs[:4]
     assert {graph.smiles for graph in graphs} == {"CCO"}
@@ -141,7 +141,7 @@ def test_one_molecule_has_one_graph_however_it_is_written(tmp_path):
             torch.testing.assert_close(graph[name], graphs[0][name], rtol=0, atol=0)
 
 
-def test_scaffold_split_keeps_each_scaffold_together():
+def test_scaffold_split_puts_each_scaffold_into_one_split():
     smiles = [f"{'C' * n}c1ccccc1" for n in range(1, 8)] + [f"{'C' * n}C1CC1" for n in range(1, 4)]
     smiles += ["C" * n for n in range(1, 21)]
     parts = scaffold_split(smiles, seed=0)
@@ -169,14 +169,14 @@ def test_each_molecule_is_tested_in_one_fold_and_validates_another(by_scaffold):
             assert len(pairs) == len(RINGS)
 
 
-def test_a_fold_is_part_of_the_data_sets_name(tmp_path):
+def test_the_fold_is_part_of_the_data_sets_name(tmp_path):
     rows = [f"{text},1" for text in MOLECULES]
     data, _ = own(tmp_path, "\n".join(["smiles,y", *rows]), split="random", fold=(4, 5))
     assert data.name == "my-fold-5-of-5"
     assert data.split_sizes == {"train": 12, "val": 4, "test": 4}
 
 
-def test_classes_whose_names_only_look_like_numbers_are_sorted_by_the_alphabet(tmp_path):
+def test_classes_that_only_look_like_numbers_are_ordered_alphabetically(tmp_path):
     """Python calls a superscript a digit, and reads no integer in it."""
     content = "smiles,y\n" + "".join(f"{m},{'²-1'[i % 3]}\n" for i, m in enumerate(MOLECULES))
     path = written(tmp_path, content)

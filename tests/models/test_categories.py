@@ -124,7 +124,7 @@ def test_unknown_category_gives_nan_in_compiled_models(name, chosen):
 
 @pytest.mark.parametrize(("name", "chosen"), ONE_OF_EACH)
 @torch.no_grad()
-def test_floats_for_categories_raise(name, chosen):
+def test_floats_in_place_of_categories_raise(name, chosen):
     variant = MODELS[name].variants[chosen]
     model = variant.build().eval()
     graphs = graphs_for(variant)
@@ -166,7 +166,7 @@ def test_each_column_has_its_own_rows_of_the_table():
     torch.testing.assert_close(with_sets(values, which), rows)
 
 
-def test_exactly_the_unknown_categories_are_nan():
+def test_only_unknown_categories_give_nan():
     table = CategoryEmbedding((3, 2, 4), 5)
     values = torch.cartesian_prod(*[torch.arange(-5, 12)] * 3)
     is_known = ((values >= 0) & (values < torch.tensor([3, 2, 4]))).all(dim=1)
@@ -189,7 +189,7 @@ def test_empty_vocabulary_raises(sizes):
         CategoryEmbedding(sizes, 5)
 
 
-def test_categories_together_with_numbers_raise():
+def test_declaring_both_categories_and_numbers_raises():
     assert isinstance(feature_embedding("node", (3,), 0, 4), CategoryEmbedding)
     assert isinstance(feature_embedding("edge", (), 2, 4), NumberEmbedding)
     for types, numbers in (((), 0), ((3,), 2)):
@@ -236,7 +236,7 @@ def test_fit_and_evaluate_name_the_faulty_graph_before_running(place):
     assert not steps
 
 
-def test_mapped_graphs_are_checked_before_they_move_to_a_device(tmp_path):
+def test_graphs_of_a_folder_are_checked_before_they_move_to_a_device(tmp_path):
     graphs = with_unknown(5)
     data = GraphDataset("tiny", "here", graphs, torch.tensor([0] * 6 + [2]))
     folder = prepare(data, tmp_path, stored=(), progress=False)
@@ -359,7 +359,7 @@ def test_float_edge_features_enter_through_a_linear_map(name):
     torch.testing.assert_close(model(collate(encoded(graph))).detach(), predictions[1])
 
 
-def test_float_edges_along_paths_and_trees_give_the_same_prediction():
+def test_float_edge_features_from_paths_and_trees_give_equal_predictions():
     model = small.in_use(FLOAT_EDGES["Graphormer, paths"])
     generator = torch.Generator().manual_seed(0)
     edge_index = torch.tensor([[0, 1, 2, 3, 4, 0], [1, 2, 3, 4, 5, 3]])

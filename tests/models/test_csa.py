@@ -39,7 +39,7 @@ def attention_of(**options) -> ChromaticSelfAttention:
 
 @pytest.mark.parametrize("padded", [True, False], ids=["padded", "one size"])
 @pytest.mark.parametrize("config", OF_ONE_COLUMN.values(), ids=OF_ONE_COLUMN)
-def test_predictions_without_gradients_equal_those_with(config, padded):
+def test_inference_predictions_equal_those_with_gradients(config, padded):
     """Without gradients the terms of the pairs are computed from features, and faster."""
     ring_and_tail = graph_of(6, [(0, 1), (1, 2), (2, 0), (2, 3), (4, 5)])
     other = graph_of(3, [(0, 1)]) if padded else graph_of(6, [(0, 1), (1, 2), (2, 3), (3, 0)])

@@ -164,7 +164,7 @@ def test_logits_far_apart_fall_back_to_the_direct_form(clip):
     assert_alike(gradients(z, given), gradients(expected, given), 1e-9)
 
 
-def test_nan_reaches_only_what_depends_on_it():
+def test_nan_spreads_only_to_dependent_outputs():
     rows = Rows(MASK)
     given = inputs(rows)
     given["v"].data[0, 0] = torch.nan
@@ -301,7 +301,7 @@ def test_missing_numba_raises_at_construction(monkeypatch):
 
 
 @pytest.mark.parametrize("form", ["direct", "fused"])
-def test_walks_of_another_length_than_the_pairs_read_raise(form):
+def test_walks_of_the_wrong_length_raise(form):
     steps = RINGED.relative_steps
     model = CGT(replace(RINGED, relative_steps=steps + 1, form=form)).double()
     with pytest.raises(ValueError, match=f"walks has {steps} columns; expected {steps + 1}"):
@@ -320,7 +320,7 @@ def test_unsupported_precision_or_device_raises():
         model.to("meta")(batch.to("meta"))
 
 
-def test_recipe_with_another_form_records_it():
+def test_a_recipe_records_the_chosen_form():
     recipe = with_form(get_recipe("csa-rings/zinc"), "fused")
     assert recipe.build_model().config.form == "fused"
     assert "form='fused'" in recipe.config()["build_model"]

@@ -89,7 +89,7 @@ def test_all_forms_give_equal_results_and_gradients(form, mask, terms, settings)
 @pytest.mark.usefixtures("pieces")
 @pytest.mark.parametrize(("terms", "settings"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-def test_results_without_gradients_equal_those_with(mask, terms, settings):
+def test_inference_equals_the_forward_pass_with_gradients(mask, terms, settings):
     h, logits, values = inputs(**terms)
     attention = large_weights(ChromaticSelfAttention(D, H, **settings)).train()
     found = []
@@ -184,7 +184,7 @@ def test_chunked_model_never_stores_the_vectors_of_all_pairs(share_edges, monkey
     assert seen.most < nodes * nodes * wide / 4
 
 
-def test_without_gradients_terms_may_have_any_strides():
+def test_inference_accepts_terms_with_any_strides():
     torch.manual_seed(0)
     attention = ChromaticSelfAttention(D, H).eval()
     h = torch.randn(1, N, D)

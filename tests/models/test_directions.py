@@ -162,7 +162,7 @@ def transposed(batch: GraphBatch, names: list[str] | None = None) -> GraphBatch:
 
 @pytest.mark.parametrize("case", PAIRS)
 @torch.no_grad()
-def test_transposing_a_relation_changes_what_a_model_computes(case):
+def test_transposing_a_relation_changes_the_outputs(case):
     name, chosen, relations = PAIRS[case]
     variant = MODELS[name].variants[chosen]
     model = in_use(name, chosen)

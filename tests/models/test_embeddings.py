@@ -77,7 +77,7 @@ def test_left_and_right_singular_vectors_flip_together():
     assert len(signs.unique(dim=0)) == 4
 
 
-def test_flipping_the_sign_of_a_node_changes_the_products_of_eq_8():
+def test_flipping_a_nodes_sign_changes_the_products_of_egts_eq_8():
     svd = torch.rand(500, 3, 4, generator=torch.Generator().manual_seed(0)) + 0.5
     torch.manual_seed(1)
     flipped = flip_nodes(svd)
@@ -127,7 +127,7 @@ def test_signs_can_be_shared_by_all_graphs_of_a_batch():
 
 
 @pytest.mark.holds("CS224W, S12")
-def test_k_eigenvectors_have_2_to_the_k_signs_and_predictions():
+def test_k_eigenvectors_have_2_to_the_k_sign_choices_with_different_predictions():
     """On a tree in which no two nodes are alike, so that no sign is another numbering."""
     torch.manual_seed(0)
     config = models.BagTransformerConfig(d_model=8, num_heads=2, d_hidden=8)

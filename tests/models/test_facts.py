@@ -253,13 +253,13 @@ READOUT = step([linear(None, NOTHING, EYE)])
 
 @pytest.mark.holds("Graphormer, Fact 2")
 @given(batches())
-def test_every_token_becomes_the_mean_readout(batch):
+def test_a_graphormer_layer_can_give_every_token_the_mean_readout(batch):
     result = readout(batch, READOUT)
     assert_near(result, graph_means(batch)[:, None].expand_as(result))
 
 
 @pytest.mark.parametrize("temperature", [1.0, 1000.0])
-def test_a_constant_on_all_logits_does_not_dominate_the_spatial_encoding(temperature):
+def test_a_constant_added_to_all_logits_does_not_change_the_output(temperature):
     """The proof of Fact 2 sets the biases of query and key to T; the output is that of T = 0."""
     path = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
     batch = batch_of(Data(x=torch.randn(5, F).double(), edge_index=path))

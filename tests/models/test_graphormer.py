@@ -27,7 +27,7 @@ from tests.models.small import GRAPHORMER, PRECISIONS, encoded, large_weights, l
 PATH_OF_THREE = graph_of(3, [(0, 1), (1, 0)])
 
 
-def test_only_degrees_beyond_the_largest_share_vectors():
+def test_degrees_beyond_the_largest_share_a_vector():
     encoding = CentralityEncoding(max_in_degree=2, max_out_degree=1, d_model=1)
     encoding.incoming.weight.data = torch.tensor([[1.0], [2.0], [3.0]])
     encoding.outgoing.weight.data = torch.tensor([[10.0], [20.0]])
@@ -61,7 +61,7 @@ def test_edge_encoding_is_the_mean_of_graphormer_or_the_sum_of_the_lecture(tree,
 
 
 @pytest.mark.parametrize("stored", [1, 2, 3])
-def test_a_compiled_edge_encoding_is_nan_for_the_graph_whose_paths_are_cut(stored):
+def test_a_compiled_edge_encoding_is_nan_for_graphs_with_truncated_paths(stored):
     encoding = large_weights(EdgeEncoding(2, 4, 4, 3))
     chain = graph_of(6, [(i, i + 1) for i in range(5)])
     pair = graph_of(2, [(0, 1)])
@@ -74,7 +74,7 @@ def test_a_compiled_edge_encoding_is_nan_for_the_graph_whose_paths_are_cut(store
 
 
 @pytest.mark.parametrize("reduce", ["mean", "sum"])
-def test_distances_lowered_to_the_edges_that_are_read_change_no_edge_encoding(reduce):
+def test_clamping_distances_to_the_path_length_does_not_change_the_edge_encoding(reduce):
     encoding = large_weights(EdgeEncoding(2, 4, 4, 3, reduce=reduce))
     chain = graph_of(6, [(i, i + 1) for i in range(5)])
     exact = collate(encoded(chain, encodings=(AddShortestPaths(), AddPathEdges(3))))
@@ -83,7 +83,7 @@ def test_distances_lowered_to_the_edges_that_are_read_change_no_edge_encoding(re
     assert encoding(exact).equal(encoding(lowered))
 
 
-def test_virtual_node_scalar_is_only_in_its_row_and_column():
+def test_the_virtual_node_scalar_fills_only_its_row_and_column():
     model = large_weights(Graphormer(GRAPHORMER))
     batch = collate(encoded(PATH_OF_THREE))
     bias = model.bias(batch)
@@ -171,7 +171,7 @@ def test_edges_on_unique_shortest_paths_equal_the_authors_fixed_code(molecules):
 
 @pytest.mark.holds("Graphormer, Figure 2")
 @torch.no_grad()
-def test_graphormer_distinguishes_figure_2_but_1_wl_and_gin_do_not():
+def test_graphormer_separates_the_graphs_of_figure_2_but_1_wl_and_gin_do_not():
     """Two squares and two triangles, and the sets of distances that the figure prints."""
     squares = nx.ladder_graph(3)
     triangles = nx.Graph([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (5, 3)])

@@ -79,7 +79,7 @@ def test_key_mask_with_a_query_axis_gives_the_same_result(name):
     torch.testing.assert_close(call(mask)[real], call(mask[:, None])[real])
 
 
-def test_layers_and_models_accept_as_many_graphs_as_nodes():
+def test_a_batch_may_have_as_many_graphs_as_nodes():
     """Their masks are of real tokens alone."""
     mask = torch.ones(N, N, dtype=torch.bool).tril()
     layer = in_use(CSALayer(D, H))

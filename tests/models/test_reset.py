@@ -49,7 +49,7 @@ def test_reset_graphormer_has_the_initial_distribution():
             assert float(p.detach().std()) == pytest.approx(expected[name], rel=0.1, abs=1e-9), name
 
 
-def test_given_encodings_keep_their_weights():
+def test_building_a_model_does_not_change_the_weights_of_given_encodings():
     for build in (
         lambda encoding: models.EGT(small.EGT, [encoding]),
         lambda encoding: models.Graphormer(small.GRAPHORMER, [encoding]),

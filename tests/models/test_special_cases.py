@@ -50,7 +50,7 @@ def test_a_bias_of_minus_infinity_masks_all_but_neighbours():
     torch.testing.assert_close(layer(X, bias), plain(X, mask=NEIGHBOURS), **CLOSE)
 
 
-def test_equal_logits_on_neighbours_make_their_mean():
+def test_equal_logits_on_neighbours_give_their_mean():
     layer = large_weights(MultiHeadAttention(D, H))
     for projection in (layer.query, layer.key):
         projection.weight.data.zero_()
@@ -61,7 +61,7 @@ def test_equal_logits_on_neighbours_make_their_mean():
     torch.testing.assert_close(layer(X, mask=NEIGHBOURS), mean, **CLOSE)
 
 
-def test_csa_with_vectors_of_relations_is_grpe_without_contexts():
+def test_csa_with_a_scalar_and_vector_for_each_relation_equals_grpe_without_contexts():
     csa = large_weights(ChromaticSelfAttention(D, H))
     scalars, vectors = draw((T, H), (T, D))
     grpe = with_weights_of(csa, GRPEAttention(D, H))
@@ -70,7 +70,7 @@ def test_csa_with_vectors_of_relations_is_grpe_without_contexts():
     torch.testing.assert_close(csa(X, edges, mask=MASK), expected, **CLOSE)
 
 
-def test_egt_without_gate_and_clip_is_graphormers_bias():
+def test_egt_without_gate_and_clip_equals_graphormers_bias():
     """As EGT-Simple reads a pair's vector: as it is, here one-hot of a table's row."""
     graphormer = large_weights(GraphormerAttention(D, H))
     (scalars,) = draw((T, H))
@@ -96,7 +96,7 @@ def test_egt_with_open_gates_is_egt_u():
         torch.testing.assert_close(got, expected, **CLOSE)
 
 
-def test_grpe_with_a_channel_of_each_head_set_aside_is_graphormer():
+def test_grpe_with_one_reserved_channel_in_each_head_equals_graphormer():
     """Query 1 and key 0 in the last channel: what the table has there is a scalar's."""
     layer = large_weights(GRPEAttention(D, H))
     (scalars,) = draw((T, H))
@@ -112,7 +112,7 @@ def test_grpe_with_a_channel_of_each_head_set_aside_is_graphormer():
     torch.testing.assert_close(got, graphormer(X, bias, mask=MASK), **CLOSE)
 
 
-def test_numbers_of_relations_without_vectors_are_graphormers_bias():
+def test_grpe_with_a_scalar_for_each_relation_equals_graphormers_bias():
     layer, (scalars,) = large_weights(GRPEAttention(D, H)), draw((T, H))
     graphormer = with_weights_of(layer, GraphormerAttention(D, H))
     expected = graphormer(X, scalars[RELATION].permute(0, 3, 1, 2), mask=MASK)
@@ -122,6 +122,6 @@ def test_numbers_of_relations_without_vectors_are_graphormers_bias():
 
 
 @pytest.mark.parametrize("case", SPECIAL_CASES, ids=lambda case: case.test)
-def test_every_case_that_is_claimed_names_a_test(case):
+def test_every_listed_special_case_names_an_existing_test(case):
     tree = ast.parse((Path(__file__).parent / case.file).read_text())
     assert case.test in {part.name for part in tree.body if isinstance(part, ast.FunctionDef)}

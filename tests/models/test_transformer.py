@@ -91,7 +91,7 @@ def test_token_embedding_is_the_scaled_word_plus_its_position():
     torch.testing.assert_close(embedding(tokens)[0], expected)
 
 
-def test_an_unknown_token_is_nan_where_nothing_can_be_raised():
+def test_unknown_tokens_give_nan_in_compiled_models():
     embedding = TokenEmbedding(5, 4, dropout=0.0)
     compiled = torch.compile(embedding, backend="eager")
     tokens = torch.tensor([[4, 5, -1], [0, 1, 2]])

@@ -88,7 +88,7 @@ def assert_same_bits(one, other):
     torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
 
 
-def test_another_process_and_other_hashes_give_the_same_bits(found):
+def test_results_are_bitwise_equal_across_processes_and_hash_seeds(found):
     one, other, _ = found
     for part in ("encodings", "steps"):
         assert_same_bits(one[part], other[part])
@@ -96,7 +96,7 @@ def test_another_process_and_other_hashes_give_the_same_bits(found):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_step_is_the_same_bits_when_it_is_done_again_and_close_with_more_threads(found, name):
+def test_a_training_step_is_bitwise_reproducible_and_close_with_more_threads(found, name):
     for process in found:
         assert_same_bits(*process["steps"][name])
     one = found[0]["steps"][name][0]
@@ -104,7 +104,7 @@ def test_a_step_is_the_same_bits_when_it_is_done_again_and_close_with_more_threa
     assert (one - other).abs().max() / one.abs().max() < CLOSE
 
 
-def test_encodings_and_data_are_the_same_bits_whatever_the_number_of_threads(found):
+def test_encodings_and_data_are_bitwise_equal_for_any_number_of_threads(found):
     assert_same_bits(found[0]["encodings"], found[2]["encodings"])
     assert found[0]["data"] == found[2]["data"]
 

@@ -48,7 +48,7 @@ def said(code: str) -> str:
     return "".join(line + "\n" for line in re.findall(r"^print\(.*\)  # (.+)$", code, re.M))
 
 
-def test_every_paper_and_the_lecture_have_a_layer():
+def test_the_page_has_a_layer_for_every_paper_and_the_lecture():
     assert [*BLOCKS] == [
         "Attention",
         "Message passing",
@@ -67,7 +67,7 @@ def test_a_code_block_is_short_and_prints_the_stated_output():
         assert printed[name] == said(code) != ""
 
 
-def test_the_files_run_alone_in_another_project_with_pytorch_and_pyg(tmp_path):
+def test_the_copied_files_of_a_layer_run_in_another_project(tmp_path):
     for name in BLOCKS:
         package = tmp_path / name / "gtcourse"
         for file in named(name, "Copy"):
@@ -81,7 +81,7 @@ def test_the_files_run_alone_in_another_project_with_pytorch_and_pyg(tmp_path):
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-def test_the_tests_that_hold_a_layer_exist(name):
+def test_the_tests_named_for_a_layer_exist(name):
     tests = [ROOT / path for path in named(name, "Tested in")]
     layer = re.findall(r"\b(\w*(?:Layer|Attention|SignNet))\(", BLOCKS[name])[-1]
     layer = layer.removesuffix("Layer")  # the loops are of whole models

@@ -56,7 +56,7 @@ def test_the_oldest_versions_are_exactly_the_lower_bounds():
     assert {name: str(pin.specifier) for name, pin in OLDEST.items()} == bounds
 
 
-def test_what_the_package_imports_by_name_is_required_by_an_extra():
+def test_libraries_imported_by_name_are_declared_in_an_extra():
     """deptry cannot read these imports: ``require("sklearn.datasets", "scikit-learn")``."""
     extras = SETTINGS["optional-dependencies"]
     of_users = [line for name in {*extras} - {"book", "test"} for line in extras[name]]
@@ -74,14 +74,14 @@ ENTRY = re.compile(r"^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d{2}-\d{2})$", re.M)
 KINDS = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
-def test_the_newest_entry_is_the_packages_version_and_the_one_to_cite():
+def test_the_newest_changelog_entry_matches_the_package_and_citation_versions():
     version, date = ENTRY.findall(CHANGELOG)[0]
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert version == gtcourse.__version__ == cited["version"]
     assert date == str(cited["date-released"])
 
 
-def test_entries_fall_in_version_and_date_and_say_what_kind_of_change():
+def test_changelog_entries_are_in_descending_order_with_known_headings():
     entries = ENTRY.findall(CHANGELOG)
     assert len(entries) == len(re.findall(r"^## (?!\[Unreleased\]$)", CHANGELOG, re.M))
     ordered = sorted(entries, key=lambda entry: [int(part) for part in entry[0].split(".")])
@@ -105,14 +105,14 @@ def steps(workflow: dict) -> list[dict]:
     return [step for job in workflow["jobs"].values() for step in job["steps"]]
 
 
-def test_only_the_job_that_makes_a_release_may_write_to_the_repository(workflow):
+def test_only_the_release_job_has_write_permission(workflow):
     assert workflow["permissions"] == {"contents": "read"}
     for name, job in workflow["jobs"].items():
         allowed = "write" if name == "release" else "read"
         assert job.get("permissions", {}).get("contents", "read") == allowed
 
 
-def test_only_githubs_and_our_own_actions_are_used_and_checkouts_leave_no_credentials(workflow):
+def test_workflows_use_only_trusted_actions_and_checkouts_store_no_credentials(workflow):
     used = [each for each in steps(workflow) if "uses" in each]
     own = re.compile(r"actions/|\./\.github/actions/report$")
     assert all(own.match(each["uses"]) for each in used)
@@ -121,7 +121,7 @@ def test_only_githubs_and_our_own_actions_are_used_and_checkouts_leave_no_creden
     assert all(options == {"persist-credentials": False} for options in checkouts)
 
 
-def test_text_from_outside_reaches_no_shell(workflow):
+def test_workflows_pass_no_untrusted_text_to_a_shell(workflow):
     """A title or the name of a branch can hold commands; here a shell sees our own words alone."""
     scripts = [each["run"] for each in steps(workflow) if "run" in each]
     scripts += [each["run"] for each in yaml.safe_load(ACTION.read_text())["runs"]["steps"]]
@@ -131,7 +131,7 @@ def test_text_from_outside_reaches_no_shell(workflow):
     assert "pull_request_target" not in workflow[True]
 
 
-def test_every_make_target_that_is_asked_for_exists():
+def test_every_make_target_used_by_ci_exists():
     targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
     said = [
         part for text in WORKFLOWS.values() for part in re.findall(r"\bmake ([a-z -]+[a-z])", text)

@@ -81,7 +81,7 @@ def environment(wheel, tmp_path_factory) -> Callable[..., Environment]:
 
 
 @pytest.mark.slow
-def test_the_readmes_layer_needs_no_extras(environment, tmp_path):
+def test_the_readmes_example_layer_needs_no_extras(environment, tmp_path):
     (code,) = re.findall(r"```python\n(.*?)```", README_TEXT, re.S)
     code += """
 import gtcourse
@@ -115,7 +115,7 @@ for words in json.load(sys.stdin):
 
 
 @pytest.mark.slow
-def test_the_readmes_commands_run_with_the_extras_that_it_installs(environment, tmp_path):
+def test_the_readmes_commands_run_with_the_extras_it_names(environment, tmp_path):
     """Each command runs as the README has it, but for two things.
 
     What trains on the real ZINC checks the same recipe on embedded molecules, because that needs no
@@ -153,7 +153,7 @@ def code_cells(text: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_notebooks_imports_are_in_the_extras_that_its_first_cell_installs(environment, tmp_path):
+def test_a_notebook_imports_only_what_its_first_cell_installs(environment, tmp_path):
     imports = defaultdict(list)
     for text in sorted(TEXTS.glob("*.md")):
         first, *cells = code_cells(text)
@@ -198,7 +198,7 @@ def installs() -> set[str]:
     return {code_cells(text)[0] for text in TEXTS.glob("*.md")}
 
 
-def test_all_notebooks_begin_with_the_same_cell_but_for_the_extras(installs):
+def test_first_cells_differ_only_in_the_extras_they_install(installs):
     assert len({re.sub(r"gtcourse\[.*?\]", "gtcourse[…]", cell) for cell in installs}) == 1
     assert all(f"git+https://github.com/{slug()}" in cell for cell in installs)
 
@@ -212,7 +212,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_first_cell_finds_the_course_and_says_where(
+def test_the_first_cell_installs_the_course_only_if_missing_and_prints_its_source(
     installs, place, monkeypatch, tmp_path, capsys
 ):
     asked = []
@@ -237,7 +237,7 @@ def test_the_first_cell_finds_the_course_and_says_where(
     assert len(asked) == (place in ("source", "release"))
 
 
-def test_without_a_network_the_first_cell_says_what_to_do(installs, monkeypatch, tmp_path):
+def test_without_a_network_the_first_cell_explains_what_to_do(installs, monkeypatch, tmp_path):
     monkeypatch.delenv("GTCOURSE_SOURCE", raising=False)
     monkeypatch.chdir(tmp_path)
     failed = subprocess.CompletedProcess([], 1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from torch_geometric.data import Data
 
-from tests.graphs.small import random_features
+from tests.graphs.small import of_first, random_features
 
 MAX_NODES = 40
 CATEGORIES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
@@ -82,9 +82,12 @@ def examples(
         count = edge_index.shape[1]
         graph = Data(x=_features(generator, n, x, flat).to(dtype), edge_index=edge_index)
         if edge_attr != NONE:
-            graph.edge_attr = _features(generator, count, edge_attr, flat).to(edge_dtype)
+            features = _features(generator, count, edge_attr, flat).to(edge_dtype)
+            graph.edge_attr = of_first(edge_index, features)
         targets = {"graph": 1, "node": n, "edge": count}[level]
         graph.y = torch.randn(targets, generator=generator)
+        if level == "edge":
+            graph.y = of_first(edge_index, graph.y)
         graphs.append(graph)
     return Example(graphs, seed)
 
@@ -120,10 +123,7 @@ def edges_between(draw, n: int) -> Tensor:
 
 
 def renumbered(graph: Data, order: Tensor) -> Data:
-    """The same graph with node ``order[i]`` in place i, and its edges in another order.
-
-    Of an edge given twice, the first stays the first.
-    """
+    """The same graph with node ``order[i]`` in place i, and its edges in another order."""
     place = torch.empty_like(order)
     place[order] = torch.arange(len(order))
     edge_index = place[graph.edge_index]

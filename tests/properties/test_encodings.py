@@ -31,7 +31,7 @@ def drawn(data, name: str, **sizes):
     return transform, data.draw(examples(edges=edges, **sizes))
 
 
-def test_every_encoding_of_the_package_is_tried():
+def test_every_encoding_of_the_package_is_tested():
     kinds = vars(encodings).values()
     kinds = {kind.__name__ for kind in kinds if isinstance(kind, type) and kind is not Encoding}
     assert kinds == {*EVERY}
@@ -56,7 +56,7 @@ def test_renumbering_the_nodes_renumbers_the_encoding(name, data):
 @EVERY_ENCODING
 @enough(HALF)
 @given(data=st.data(), padding=st.integers(0, 3))
-def test_neither_company_nor_padding_changes_an_encoding(name, data, padding):
+def test_padding_and_other_graphs_do_not_change_an_encoding(name, data, padding):
     transform, example = drawn(data, name, most=4)
     together = encode(example.graphs, transform)
     padded = unbatch(collate(together, num_nodes=example.longest + padding))
@@ -82,7 +82,7 @@ def same_but_for_basis(what: str, encoded, values) -> None:
 @EVERY_ENCODING
 @enough(HALF)
 @given(data=st.data(), dtype=DTYPES)
-def test_every_encoding_is_finite_in_torchs_default_type_and_has_its_node_axes(name, data, dtype):
+def test_every_encoding_is_finite_and_has_the_default_dtype_and_node_axes(name, data, dtype):
     transform, example = drawn(data, name)
     with default_dtype(dtype):
         for graph, encoded in zip(example.graphs, encode(example.graphs, transform), strict=True):
@@ -116,7 +116,7 @@ IN_BATCHES = [
 ]
 
 
-def test_rings_are_computed_in_batches_on_the_cpu_alone():
+def test_rings_are_computed_in_batches_only_on_the_cpu():
     assert "AddRings" in IN_BATCHES
     assert not computed_in_batches(EVERY["AddRings"].settings[0], torch.device("cuda"))
 
@@ -124,7 +124,7 @@ def test_rings_are_computed_in_batches_on_the_cpu_alone():
 @pytest.mark.parametrize("name", IN_BATCHES)
 @enough(HALF)
 @given(data=st.data(), padding=st.integers(0, 2))
-def test_a_batch_is_encoded_as_its_graphs_are_one_by_one(name, data, padding):
+def test_encoding_a_batch_equals_encoding_its_graphs_one_by_one(name, data, padding):
     transform, example = drawn(data, name, most=4)
     size = example.longest + padding
     found = encode_batch(collate(example.graphs, num_nodes=size), transform).encodings

@@ -67,7 +67,7 @@ EVERY_PATH = (AddDegrees(), AddShortestPaths(), AddPathEdges(5), AddPathTree())
 # PyTorch warns, once a process, that nothing is fused without compilation: here that is meant.
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile:UserWarning")
 @pytest.mark.parametrize(("name", "variant", "forms"), FORMS)
-def test_forms_of_one_function_are_equal_and_so_are_their_gradients(name, variant, forms):
+def test_all_forms_of_a_model_have_equal_outputs_and_gradients(name, variant, forms):
     model = in_use(name, variant)
     chosen = MODELS[name].variants[variant]
     transforms = EVERY_PATH if name == "Graphormer" else chosen.transforms

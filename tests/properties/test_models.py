@@ -24,7 +24,7 @@ def encoded(example: Example, variant: Variant, dtype: torch.dtype = torch.float
     return with_encodings(*example.graphs, dtype=dtype, encodings=variant.transforms)
 
 
-def test_every_model_of_the_package_is_tried():
+def test_every_model_of_the_package_is_tested():
     configured = {name.removesuffix("Config") for name in dir(models) if name.endswith("Config")}
     assert configured - {"Transformer"} <= {*MODELS}  # of sequences: test_sequences.py
 
@@ -86,7 +86,7 @@ def fill(values: Tensor, where: Tensor, generator: torch.Generator) -> None:
 
 
 @EVERY_MODEL
-def test_neither_padding_nor_other_graphs_change_the_outputs(name):
+def test_padding_and_other_graphs_do_not_change_the_outputs(name):
     others = {"extra": st.integers(0, 3), "nothing": st.booleans()}
     try_on_graphs(padding_and_company, name, others, most=4)
 
@@ -114,7 +114,7 @@ def padding_and_company(
 
 
 @pytest.mark.parametrize("name", WITH_BATCH_NORMS)
-def test_in_training_padding_changes_neither_predictions_nor_gradients_nor_statistics(name):
+def test_in_training_padding_does_not_change_predictions_gradients_or_statistics(name):
     dropout = [variant for variant in MODELS[name].variants if "dropout" in variant]
     try_on_graphs(training, name, {"extra": st.integers(1, 3)}, without=dropout)
 

@@ -62,7 +62,7 @@ def padded(sequences: list[Tensor], generator: torch.Generator, extra: int) -> t
 @enough(1 / len(CONFIGS))
 @given(given=sentences(), extra=st.integers(0, 3))
 @torch.no_grad()
-def test_neither_padding_nor_company_nor_later_words_change_a_prediction(config, given, extra):
+def test_padding_other_sequences_and_later_words_do_not_change_a_prediction(config, given, extra):
     """Behind a target's end stand other words: the causal mask keeps what comes before as it is."""
     model = model_of(config)
     sources, targets, generator = given

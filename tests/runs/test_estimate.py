@@ -12,7 +12,7 @@ from tests.train.tiny_data import tiny
 RECIPE = get_recipe("csa-rings/zinc").at(epochs=3, batch_size=4)
 
 
-def test_memory_is_that_of_a_step_on_a_batch_of_the_largest_graphs():
+def test_memory_is_estimated_for_a_batch_of_the_largest_graphs():
     data = tiny("zinc", 6)
     model = RECIPE.build_model()
     memory, largest = memory_of(RECIPE, model, data, 4)
@@ -22,7 +22,7 @@ def test_memory_is_that_of_a_step_on_a_batch_of_the_largest_graphs():
     assert memory == step_costs(model, RECIPE.task, batch).memory
 
 
-def test_time_is_that_of_all_batches_and_the_random_state_does_not_change():
+def test_time_is_estimated_for_all_batches_without_changing_the_random_state():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
@@ -34,7 +34,7 @@ def test_time_is_that_of_all_batches_and_the_random_state_does_not_change():
     assert "with the largest graph (7 nodes)" in found.sentence()
 
 
-def test_accumulated_batches_take_as_long_and_are_fewer_steps():
+def test_accumulation_reduces_the_steps_but_not_the_estimated_time():
     found = estimate(RECIPE.at(batch_size=1), tiny("zinc", 6), accumulate=4)
     assert found.seconds == found.encoding + 3 * 6 * found.batch
     assert "for 3 epochs of 2 steps" in found.sentence()
@@ -42,7 +42,7 @@ def test_accumulated_batches_take_as_long_and_are_fewer_steps():
     assert estimate(counted_in_steps, tiny("zinc", 6), accumulate=4).epochs == 3
 
 
-def test_memory_is_not_estimated_for_a_model_on_lists_of_edges():
+def test_memory_is_not_estimated_for_models_on_edge_lists():
     found = estimate(get_recipe("gin-100k/zinc").at(epochs=1, batch_size=4), tiny("zinc", 6))
     assert found.memory is None
     assert "GiB" not in found.sentence()

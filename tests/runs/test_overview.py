@@ -29,7 +29,7 @@ def carbons():
     return torch.tensor([float(text.count("C") + 10 * text.count("O")) for text in SMILES])
 
 
-def test_the_constant_is_the_median_and_ridge_learns_a_sum_over_atoms():
+def test_the_constant_baseline_is_the_median_and_ridge_fits_a_sum_over_atoms():
     scores = baselines(molecules(carbons()), graph_regression())
     median = sorted(carbons()[: len(TRAIN)].tolist())[4]
     expected = sum(abs(value - median) for value in (6.0, 16.0)) / 2
@@ -46,7 +46,7 @@ def test_unknown_targets_are_neither_fitted_nor_scored():
     assert all(math.isfinite(score) for of_one in scores.values() for score in of_one)
 
 
-def test_several_targets_have_a_score_for_all_and_one_for_each():
+def test_several_targets_have_a_mean_score_and_a_score_each():
     y = torch.stack([carbons(), 100 * carbons()], dim=1)
     scores = baselines(molecules(y), graph_regression())
     alone = baselines(molecules(carbons()), graph_regression())["constant"][0]
@@ -57,7 +57,7 @@ def test_several_targets_have_a_score_for_all_and_one_for_each():
     assert len(lines) == 3 * (1 + len(scores))
 
 
-def test_baselines_of_binary_targets_are_ranked_and_of_classes_counted():
+def test_baselines_are_scored_by_auroc_for_binary_targets_and_accuracy_for_classes():
     is_alcohol = torch.tensor([float("O" in text) for text in SMILES])
     scores = baselines(molecules(is_alcohol), graph_classification())
     assert scores["constant"] == [0.5]
@@ -67,7 +67,7 @@ def test_baselines_of_binary_targets_are_ranked_and_of_classes_counted():
     assert scores["constant"] == [0.5]  # one of the two test molecules
 
 
-def test_repeated_molecules_with_other_values_and_in_other_splits_are_counted():
+def test_repeated_molecules_with_conflicting_values_or_splits_are_counted():
     y = torch.arange(5.0)
     data = molecules(y, ["CCO", "CCO", "CC", "CC", "C"], torch.tensor([0, 0, 0, 2, 1]))
     for row in (2, 3):
@@ -105,7 +105,7 @@ def test_the_overview_counts_molecules_classes_and_parameters():
     assert lines[0] == "train: 10 molecules (4 low, 5 high)"
 
 
-def test_the_best_of_the_table_is_marked_and_a_missing_score_explained():
+def test_the_table_marks_the_best_score_and_explains_missing_ones():
     assert table({"constant": [2.0], "model": [1.0]}, "mae")[-1] == "model     1  (best)"
     assert table({"constant": [0.5], "model": [0.9]}, "auroc")[-1] == "model     0.9  (best)"
     assert table({"m": [math.nan]}, "auroc")[-1] == "m  none: one class in the test split"

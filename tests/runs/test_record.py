@@ -43,7 +43,7 @@ def a_run(seed=0, mae=0.3, **changes) -> Record:
     return replace(record, **changes)
 
 
-def test_a_record_is_read_as_written_with_where_it_ran(tmp_path):
+def test_a_record_is_read_as_written_with_its_environment(tmp_path):
     record = a_run()
     write_record(record, tmp_path / "deep" / record.filename)
     assert read_results([tmp_path]) == [record]
@@ -114,7 +114,7 @@ def of(name, records):
     return [result for result in results(records) if result.recipe and result.recipe.name == name]
 
 
-def test_seeds_of_a_budget_are_one_row_beside_the_papers():
+def test_seeds_with_the_same_budget_share_a_row_beside_the_papers_result():
     (found,) = of("csa-rings/zinc", [a_run(0, 0.3), a_run(1, 0.4)])
     assert row(found) == (
         "csa-rings/zinc",
@@ -135,11 +135,11 @@ def test_seeds_of_a_budget_are_one_row_beside_the_papers():
         (0.302, 0.02, "0.302 ± 0.020"),
     ],
 )
-def test_a_mean_and_its_deviation_have_as_many_decimals(mean, deviation, text):
+def test_a_mean_and_its_deviation_have_equally_many_decimals(mean, deviation, text):
     assert with_deviation(mean, deviation) == text
 
 
-def test_other_data_and_other_budgets_are_rows_of_their_own():
+def test_different_data_and_budgets_get_separate_rows():
     published = a_run(config=get_recipe("csa-rings/zinc").config())
     on_others = a_run(name="csa-rings/zinc-on-molecules", data=DATA | {"source": "embedded"})
     another_file = a_run(data=DATA | {"checksum": "1"})
@@ -156,7 +156,7 @@ def test_every_recipe_with_a_printed_result_has_a_row():
     assert {r.recipe.dataset for r in results([], dataset="zinc")} == {"zinc"}
 
 
-def test_runs_on_ones_own_data_or_of_ones_own_model_are_not_compared_with_a_paper():
+def test_runs_on_own_data_or_with_own_models_are_not_compared_with_a_paper():
     config = a_run().config | {"changed": {"own_data": {"recipe": "csa-rings/zinc"}}}
     own_data = a_run(name="csa-rings/zinc-on-my", config=config, result={"test_auroc": 0.7})
     own_model = a_run(name="mine/molecules", config={"epochs": 3}, result={"test_mae": 0.5})

@@ -37,7 +37,7 @@ def run(out=None, data=None, **options):
     return train(RECIPE, data, command="none", out=out, progress=False, **options)
 
 
-def test_a_run_leaves_its_record_curve_weights_and_logs(tmp_path):
+def test_a_run_stores_its_record_curve_weights_and_logs(tmp_path):
     record = run(tmp_path, tensorboard=True)
     found = {path.relative_to(tmp_path).parts[0] for path in tmp_path.rglob("*")}
     expected = {".lock", "run.json", "last.ckpt", "curve.csv", "weights", "tensorboard"}
@@ -53,7 +53,7 @@ def test_a_run_leaves_its_record_curve_weights_and_logs(tmp_path):
     assert read.config["devices"] == 1
 
 
-def test_graphs_that_do_not_fill_a_batch_of_one_shape_raise():
+def test_compiling_with_fewer_graphs_than_a_batch_raises():
     with pytest.raises(ValueError, match="3 training graphs do not fill a batch of 4; expected"):
         run(data=tiny("zinc", 3), compile=True)
 
@@ -70,7 +70,7 @@ def test_a_run_whose_validation_metric_is_always_nan_has_weights_and_a_record(
     assert read_weights(read_record(tmp_path / record.filename), tmp_path)
 
 
-def test_a_score_that_is_infinite_is_left_out_of_the_record(monkeypatch, tmp_path):
+def test_infinite_scores_are_left_out_of_the_record(monkeypatch, tmp_path):
     infinite = {"mae": math.inf}
     monkeypatch.setattr("gtcourse.train.loop.evaluate", lambda model, task, loader: infinite)
     record = run(tmp_path)
@@ -106,7 +106,7 @@ def test_a_budget_and_its_number_of_graphs_are_recorded(budget, options, changed
     assert data.train == full.train[: sizes[0]]
 
 
-def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, tmp_path):
+def test_a_folder_holds_one_run_that_resumes_only_on_request(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="holds no run to resume"):
         run(tmp_path, resume=True)
     monkeypatch.setattr("gtcourse.runs.record.current_commit", lambda: "first")
@@ -133,7 +133,7 @@ def test_a_folder_holds_one_run_which_is_continued_only_when_asked(monkeypatch, 
 
 
 @pytest.mark.parametrize("change", ["y", "x", "split"])
-def test_data_of_the_same_name_with_other_content_is_another_run(tmp_path, change):
+def test_resuming_with_different_data_of_the_same_name_raises(tmp_path, change):
     run(tmp_path)
     data = tiny("zinc", 6)
     if change == "split":
@@ -146,7 +146,7 @@ def test_data_of_the_same_name_with_other_content_is_another_run(tmp_path, chang
         run(tmp_path, data=data, resume=None)
 
 
-def test_a_run_begun_before_its_content_was_recorded_is_continued(tmp_path):
+def test_a_run_without_a_recorded_data_digest_can_be_resumed(tmp_path):
     record = run(tmp_path)
     begun = json.loads((tmp_path / "run.json").read_text())
     del begun["data"]["sha256"]
@@ -265,7 +265,7 @@ def test_a_folder_that_lacks_a_stored_encoding_raises(tmp_path):
     bare = prepared(tmp_path, stored=(AddRings(3), AddShortestPaths()))
     sentence = (
         r"holds AddRings\(max_size=3\), AddShortestPaths\(max_distance=None\); csa-rings/zinc "
-        r"reads AddRings\(max_size=18\) as well, which has to be stored: expected a folder that"
+        r"also reads AddRings\(max_size=18\), which has to be stored; expected a folder prepared"
     )
     with pytest.raises(ValueError, match=sentence):
         loaded(CSA, bare)

@@ -23,7 +23,7 @@ def test_the_budget_depends_on_the_device_and_is_printed(capsys, monkeypatch):
     assert gtcourse.budget(cpu=CPU, gpu=GPU) == GPU
 
 
-def test_the_smoke_budget_has_a_fiftieth_of_the_gpus_data_and_steps(monkeypatch):
+def test_the_smoke_budget_uses_a_fiftieth_of_the_gpus_data_and_steps(monkeypatch):
     monkeypatch.setenv("GTCOURSE_BUDGET", "smoke")
     gpu = {"epochs": 400, "graphs": 10_000, "molecules": 60, "steps": 4000, "width": 70}
     cpu = {"epochs": 2, "graphs": 100, "molecules": 50, "steps": 10, "width": 48}

@@ -48,22 +48,24 @@ def train_epoch(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["egt-100k-spe-do/zinc", "csa-rings/zinc"])
-def test_a_run_continues_after_its_folder_is_moved(name, molecules, tmp_path):
+def test_a_run_with_an_epoch_of_captured_steps_has_the_curve_of_an_ordinary_run(
+    name, molecules, tmp_path
+):
     recipe = small(name)
     data = molecules.first(50)
     expected = train(recipe, data, tmp_path / "whole", epochs=EPOCHS)
-    train(recipe, data, tmp_path / "moved", epochs=1)
-    run = Run(recipe, tmp_path / "moved", PaddedData(recipe, data, CPU), seed=0)
+    train(recipe, data, tmp_path / "captured", epochs=1)
+    run = Run(recipe, tmp_path / "captured", PaddedData(recipe, data, CPU), seed=0)
     train_epoch(run)
     run.save()
-    moved = train(recipe, data, tmp_path / "moved", epochs=EPOCHS)
-    assert len(moved) == EPOCHS
-    for row, other in zip(moved, expected, strict=True):
+    found = train(recipe, data, tmp_path / "captured", epochs=EPOCHS)
+    assert len(found) == EPOCHS
+    for row, other in zip(found, expected, strict=True):
         for column in ("lr", "train_loss", "val_mae"):
             assert row[column] == pytest.approx(other[column], rel=1e-4), (row["epoch"], column)
 
 
-def test_a_run_with_buckets_is_refused(molecules, tmp_path):
+def test_a_run_that_was_begun_with_buckets_raises(molecules, tmp_path):
     recipe = small("egt-100k-spe-do/zinc")
     data = molecules.first(50)
     training, val, _ = loaders(recipe, data, seed=0, buckets=2, static_shapes=False)
@@ -72,13 +74,13 @@ def test_a_run_with_buckets_is_refused(molecules, tmp_path):
         Run(recipe, tmp_path, PaddedData(recipe, data, CPU), seed=0)
 
 
-def test_a_recipe_that_ends_at_a_learning_rate_is_refused(molecules, tmp_path):
+def test_a_recipe_that_ends_at_a_learning_rate_raises(molecules, tmp_path):
     recipe = get_recipe("gin-100k/zinc")
     with pytest.raises(ValueError, match=r"gin-100k/zinc ends at a learning rate"):
         Run(recipe, tmp_path, PaddedData(recipe, molecules.first(50), CPU), seed=0)
 
 
-def test_runs_that_take_turns_end_as_they_do_alone(molecules, tmp_path):
+def test_runs_that_take_turns_have_the_losses_of_a_run_alone(molecules, tmp_path):
     recipe = small("egt-100k-spe-do/zinc")
     data = molecules.first(50)
     padded = PaddedData(recipe, data, CPU)
@@ -99,7 +101,7 @@ def test_runs_that_take_turns_end_as_they_do_alone(molecules, tmp_path):
             assert found == pytest.approx(alone.history["epochs"][-1][column], rel=1e-6)
 
 
-def test_a_run_is_given_up_when_its_loss_rises(molecules, tmp_path):
+def test_a_run_stops_when_its_training_loss_rises_above_the_limit(molecules, tmp_path):
     recipe = small("egt-100k-spe-do/zinc")
     data = molecules.first(50)
     train(recipe, data, tmp_path, epochs=1)
@@ -112,16 +114,16 @@ def test_a_run_is_given_up_when_its_loss_rises(molecules, tmp_path):
     assert "the training loss rose to" in part["error"]
 
 
-def moved(recipe: Recipe, data: GraphDataset, folder) -> Run:
-    """A run that goes on after its first epoch."""
+def continued(recipe: Recipe, data: GraphDataset, folder) -> Run:
+    """A run that captured steps continue after its first epoch."""
     train(recipe, data, folder, epochs=1)
     return Run(recipe, folder, PaddedData(recipe, data, CPU), seed=0)
 
 
-def test_an_error_within_an_epoch_leaves_the_checkpoint_of_the_last_one(
+def test_an_error_during_an_epoch_keeps_the_checkpoint_of_the_epoch_before(
     molecules, tmp_path, monkeypatch
 ):
-    run = moved(small("egt-100k-spe-do/zinc"), molecules.first(50), tmp_path)
+    run = continued(small("egt-100k-spe-do/zinc"), molecules.first(50), tmp_path)
     before = run.path.read_bytes()
     calls = []
 
@@ -136,8 +138,8 @@ def test_an_error_within_an_epoch_leaves_the_checkpoint_of_the_last_one(
     assert run.path.read_bytes() == before
 
 
-def test_a_loss_that_is_not_finite_ends_the_run_and_leaves_the_checkpoint(molecules, tmp_path):
-    run = moved(small("egt-100k-spe-do/zinc"), molecules.first(50), tmp_path)
+def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_its_checkpoint(molecules, tmp_path):
+    run = continued(small("egt-100k-spe-do/zinc"), molecules.first(50), tmp_path)
     before = run.path.read_bytes()
     next(run.model.parameters()).data.fill_(math.nan)
     part = take_turns({"run": run_until(run, "run", epochs=2, end=math.inf)}, at_a_time=1)["run"]
@@ -146,7 +148,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_leaves_the_checkpoint(molecu
     assert run.path.read_bytes() == before
 
 
-def test_a_schedule_that_needs_steps_of_its_own_is_refused(molecules, tmp_path):
+def test_a_recipe_with_a_one_cycle_schedule_raises(molecules, tmp_path):
     recipe = small("csa-rings/zinc").at(schedule=one_cycle)
     with pytest.raises(ValueError, match="has the schedule _OneCycle; expected LambdaLR"):
-        moved(recipe, molecules.first(50), tmp_path)
+        continued(recipe, molecules.first(50), tmp_path)

@@ -30,7 +30,7 @@ def two_layers(name: str) -> Recipe:
 
 @pytest.mark.parametrize("clip", [math.inf, 0.1], ids=["no clip", "clip"])
 @pytest.mark.parametrize("name", ["csa/zinc", "csa-rings/zinc"])
-def test_the_gradient_equals_that_of_the_readable_form(name, clip, molecules):
+def test_the_kernels_have_the_gradients_of_the_direct_form(name, clip, molecules):
     from experiments.csa_triton import CGTOnGPU, with_features
 
     recipe = two_layers(name)
@@ -50,7 +50,7 @@ def test_the_gradient_equals_that_of_the_readable_form(name, clip, molecules):
         assert_close(gradient, parameter.grad, rtol=1e-4, atol=1e-5)
 
 
-def test_a_wrong_gradient_is_refused(molecules, monkeypatch):
+def test_the_check_of_the_kernels_raises_on_a_wrong_gradient(molecules, monkeypatch):
     from experiments import csa_triton
 
     recipe = two_layers("csa/zinc")
@@ -64,7 +64,7 @@ def test_a_wrong_gradient_is_refused(molecules, monkeypatch):
         check_triton(model, recipe.task, batch)
 
 
-def test_ablated_pairs_depend_on_the_generator_alone(molecules):
+def test_edge_ablation_draws_the_same_mask_from_the_same_generator_state(molecules):
     from experiments.csa_triton import CGTOnGPU
 
     config = replace(two_layers("csa/zinc").build_model().config, edge_ablation=0.5)
@@ -79,16 +79,16 @@ def test_ablated_pairs_depend_on_the_generator_alone(molecules):
     assert first.mean() == pytest.approx(1.0, abs=0.1)
 
 
-def test_a_run_continues_after_its_folder_is_moved(molecules, tmp_path):
+def test_a_run_with_an_epoch_of_the_kernels_has_the_curve_of_an_ordinary_run(molecules, tmp_path):
     recipe = two_layers("csa-rings/zinc")
     data = molecules.first(10)
     expected = train(recipe, data, tmp_path / "whole", epochs=3)
-    train(recipe, data, tmp_path / "moved", epochs=1)
-    run = Run(recipe, tmp_path / "moved", PaddedData(recipe, data, CPU, use_triton=True), seed=0)
+    train(recipe, data, tmp_path / "captured", epochs=1)
+    run = Run(recipe, tmp_path / "captured", PaddedData(recipe, data, CPU, use_triton=True), seed=0)
     train_epoch(run)
     run.save()
-    moved = train(recipe, data, tmp_path / "moved", epochs=3)
-    for row, other in zip(moved, expected, strict=True):
+    found = train(recipe, data, tmp_path / "captured", epochs=3)
+    for row, other in zip(found, expected, strict=True):
         for column in ("lr", "train_loss", "val_mae"):
             assert row[column] == pytest.approx(other[column], rel=1e-4), (row["epoch"], column)
 
@@ -96,7 +96,7 @@ def test_a_run_continues_after_its_folder_is_moved(molecules, tmp_path):
 @pytest.mark.parametrize(
     "changes", [{"dropout": 0.1}, {"chromatic": False}, {"num_heads": 1, "d_model": 48}]
 )
-def test_a_configuration_that_the_kernels_do_not_compute_is_refused(changes):
+def test_a_configuration_that_the_kernels_do_not_compute_raises(changes):
     from experiments.csa_triton import CGTOnGPU
 
     config = replace(two_layers("csa/zinc").build_model().config, **changes)

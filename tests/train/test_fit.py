@@ -23,7 +23,7 @@ def reference(tmp_path):
 
 
 @pytest.mark.parametrize("stop", [3, EPOCHS])
-def test_a_run_continued_from_any_epoch_is_the_same_run(tmp_path, reference, stop):
+def test_a_run_resumed_after_any_epoch_equals_an_uninterrupted_one(tmp_path, reference, stop):
     run(tmp_path / "parts", epochs=stop)
     history, weights = run(tmp_path / "parts")
     assert weights == reference[1]
@@ -51,7 +51,7 @@ def test_fit_restores_the_random_state_and_evaluation_restores_modes():
     assert not frozen.training
 
 
-def test_validation_is_in_float32_whatever_the_precision_of_training():
+def test_validation_uses_float32_for_any_training_precision():
     model = small_model(dropout=0.0)
     val = DenseLoader(graphs(20, seed=9), 20)
     loader = DenseLoader(graphs(8, seed=0), 4)
@@ -77,7 +77,7 @@ def run_until(stop: int, monkeypatch, folder, every: int | None) -> None:
 
 
 @pytest.mark.parametrize(("every", "stop"), [(1, 7), (2, 14), (3, 22)])
-def test_a_run_continued_in_the_middle_of_an_epoch_is_the_same_run(
+def test_a_run_resumed_within_an_epoch_equals_an_uninterrupted_one(
     tmp_path, monkeypatch, reference, every, stop
 ):
     """Of 6 epochs of 5 batches, stopped after so many; with dropout and shuffled graphs."""
@@ -95,7 +95,7 @@ def test_a_run_continued_in_the_middle_of_an_epoch_is_the_same_run(
     assert without_time(history) == without_time(reference[0])
 
 
-def test_fit_leaves_the_model_with_its_best_weights_by_validation():
+def test_fit_loads_the_weights_with_the_best_validation_score():
     task = graph_regression()
     val = DenseLoader(graphs(20, seed=1000), 8)
     model = small_model()
@@ -108,7 +108,7 @@ def test_fit_leaves_the_model_with_its_best_weights_by_validation():
     assert evaluate(model, task, val)["mae"] == pytest.approx(best, rel=1e-6)
 
 
-def test_mae_is_the_mean_over_graphs_and_not_of_batch_means():
+def test_mae_is_the_mean_over_graphs_not_over_batches():
     model = small_model().eval()
     data = graphs(7, seed=0)
     data[-1].y = torch.tensor([100.0])  # alone in the last batch of three
@@ -120,7 +120,7 @@ def test_mae_is_the_mean_over_graphs_and_not_of_batch_means():
     assert mae == pytest.approx(sum(errors) / 7, rel=1e-5)
 
 
-def test_fit_equals_a_loop_over_batches_with_the_seeds_dropout():
+def test_fit_equals_a_loop_over_batches():
     model = small_model()
     by_hand = small_model()
     loader = DenseLoader(graphs(12, seed=0), 4)
@@ -171,7 +171,7 @@ class Tiny(torch.nn.Module):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("g++"), reason="torch.compile needs a C++ compiler")
-def test_a_compiled_model_trains_as_the_eager_one_and_shares_its_checkpoint(tmp_path):
+def test_a_compiled_model_trains_like_the_eager_one_and_shares_checkpoints(tmp_path):
     eager = Tiny()
     compiled = Tiny()
     for model, options in ((eager, {}), (compiled, {"compile": True, "out": tmp_path})):
@@ -195,7 +195,7 @@ def test_a_compiled_model_trains_as_the_eager_one_and_shares_its_checkpoint(tmp_
         ({"loader_seed": 1}, "order of the graphs"),
     ],
 )
-def test_a_checkpoint_of_another_run_raises(tmp_path, changes, name):
+def test_resuming_from_the_checkpoint_of_another_run_raises(tmp_path, changes, name):
     run(tmp_path, epochs=1)
     with pytest.raises(ValueError, match=f"belongs to another run, different in {name};"):
         run(tmp_path, epochs=2, **changes)
@@ -299,7 +299,7 @@ def test_the_last_step_of_an_epoch_accumulates_the_remaining_batches():
 
 
 @pytest.mark.parametrize("stop", [2, 4])
-def test_a_run_that_accumulates_continues_in_the_middle_of_an_epoch(tmp_path, monkeypatch, stop):
+def test_a_run_with_accumulation_can_be_resumed_within_an_epoch(tmp_path, monkeypatch, stop):
     """Epochs of five batches, in steps of two, two and one."""
     whole = run(tmp_path / "whole", epochs=2, accumulate=2)
     steps = iter(range(stop))
@@ -322,7 +322,7 @@ def test_a_run_that_accumulates_continues_in_the_middle_of_an_epoch(tmp_path, mo
 # The hook.
 
 
-def test_the_epoch_hook_gets_each_row_and_its_random_numbers_change_nothing(tmp_path, reference):
+def test_the_epoch_hook_reads_each_row_and_does_not_change_training(tmp_path, reference):
     rows = []
 
     def hook(model, row):
@@ -336,7 +336,7 @@ def test_the_epoch_hook_gets_each_row_and_its_random_numbers_change_nothing(tmp_
     assert weights == reference[1]
 
 
-def test_the_epoch_hook_can_end_training_after_the_checkpoint_of_its_epoch(tmp_path):
+def test_the_epoch_hook_can_end_training_after_the_epochs_checkpoint(tmp_path):
     history, _ = run(tmp_path, on_epoch_end=lambda model, row: row["epoch"] == 1)
     assert history.column("epoch") == [0, 1]
     longer, _ = run(tmp_path, epochs=3)
@@ -352,7 +352,7 @@ def other_data() -> list:
     return data
 
 
-def test_a_checkpoint_is_not_continued_on_other_graphs_of_equal_number(tmp_path):
+def test_resuming_with_different_graphs_raises(tmp_path):
     def begin(*data: list) -> None:
         loaders = [DenseLoader(each, 8) for each in data]
         fit(small_model(), graph_regression(), *loaders, epochs=1, out=tmp_path, progress=False)
@@ -365,7 +365,7 @@ def test_a_checkpoint_is_not_continued_on_other_graphs_of_equal_number(tmp_path)
             begin(*data)
 
 
-def test_a_checkpoint_of_an_earlier_release_is_continued(tmp_path, reference):
+def test_a_checkpoint_of_an_earlier_release_can_be_resumed(tmp_path, reference):
     run(tmp_path, epochs=3)
     path = tmp_path / "last.ckpt"
     state = torch.load(path, weights_only=True)
@@ -375,7 +375,7 @@ def test_a_checkpoint_of_an_earlier_release_is_continued(tmp_path, reference):
     assert run(tmp_path)[1] == reference[1]
 
 
-def test_a_checkpoint_is_not_continued_with_other_encodings_precision_or_fewer_epochs(tmp_path):
+def test_resuming_with_different_encodings_precision_or_fewer_epochs_raises(tmp_path):
     def begin(normalization: str, **options) -> None:
         encoding = AddLaplacianEigenvectors(2, normalization=normalization)
         loader = DenseLoader(encode(graphs(8, seed=0), encoding), 8)
@@ -393,18 +393,20 @@ def test_a_checkpoint_is_not_continued_with_other_encodings_precision_or_fewer_e
 
 
 @pytest.mark.parametrize("ends", [True, np.bool_(True), torch.tensor(True)], ids=repr)
-def test_the_epoch_hook_ends_training_with_a_truth_value_of_any_library(ends):
+def test_the_epoch_hook_accepts_booleans_of_python_numpy_and_pytorch(ends):
     loader = DenseLoader(graphs(8, seed=0), 8)
     options = {"epochs": 3, "progress": False, "on_epoch_end": lambda model, row: ends}
     assert len(fit(small_model(), graph_regression(), loader, **options).epochs) == 1
 
 
-def test_a_plateau_schedule_of_the_wrong_direction_raises():
+def test_a_plateau_schedule_in_the_wrong_direction_raises():
     model = small_model()
     optimizer = torch.optim.Adam(model.parameters())
     loader = DenseLoader(graphs(8, seed=0), 8)
     given = {"optimizer": optimizer, "schedule": ReduceLROnPlateau(optimizer, "max"), "epochs": 1}
-    with pytest.raises(ValueError, match="a score that is max, and the best mae is the min; expe"):
+    with pytest.raises(
+        ValueError, match="schedule has the mode 'max', but the best mae is the minimum; expe"
+    ):
         fit(model, graph_regression(), loader, loader, **given)
 
 
@@ -413,12 +415,12 @@ def test_a_plateau_schedule_of_the_wrong_direction_raises():
     [
         ({"epochs": 0}, "epochs is 0; expected a number above 0."),
         ({"epochs": 1.5}, "epochs is 1.5; expected a whole number above 0."),
-        ({"lr": -1.0}, "lr is -1.0; expected a number 0 or more."),
-        ({"lr": math.nan}, "lr is nan; expected a number 0 or more."),
+        ({"lr": -1.0}, "lr is -1.0; expected a number that is 0 or more."),
+        ({"lr": math.nan}, "lr is nan; expected a number that is 0 or more."),
         ({"grad_clip": 0.0}, "grad_clip is 0.0; expected a number above 0."),
         ({"accumulate": 0}, "accumulate is 0; expected a number above 0."),
         ({"devices": 0}, "devices is 0; expected a number above 0."),
-        ({"seed": -1}, "seed is -1; expected a number 0 or more."),
+        ({"seed": -1}, "seed is -1; expected a number that is 0 or more."),
         ({"precision": "bf16"}, "precision is 'bf16'; expected one of '32-true', 'bf16-mixed'."),
         ({"compile": "yes"}, "compile is 'yes'; expected True or False."),
         ({"checkpoint_every": 3}, "checkpoint_every has no effect without out; expected a folder."),
@@ -442,10 +444,16 @@ def test_an_optimizer_of_another_model_or_a_schedule_of_another_optimizer_raises
     schedule = torch.optim.lr_scheduler.LinearLR(foreign)
     loader = DenseLoader(graphs(4, seed=0), 4)
     for options, says in (
-        ({"optimizer": own, "lr": 0.1}, "lr is 0.1, which has no effect beside an optimizer"),
-        ({"optimizer": foreign}, "optimizer has no parameter of the model; expected one of model"),
-        ({"optimizer": own, "schedule": schedule}, "schedule is that of another optimizer; expect"),
-        ({"schedule": schedule}, "schedule is that of another optimizer; expected one of optimiz"),
+        ({"optimizer": own, "lr": 0.1}, "lr is 0.1, which has no effect because the optimizer"),
+        (
+            {"optimizer": foreign},
+            "optimizer has none of the model's parameters; expected model.par",
+        ),
+        ({"optimizer": own, "schedule": schedule}, "schedule belongs to another optimizer; expect"),
+        (
+            {"schedule": schedule},
+            "schedule belongs to another optimizer; expected a schedule of op",
+        ),
     ):
         with pytest.raises(ValueError, match=says):
             fit(model, graph_regression(), loader, epochs=1, progress=False, **options)

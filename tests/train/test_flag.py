@@ -141,7 +141,7 @@ def run(folder, epochs, flag=Flag(3, 1e-2, 1e-2)):  # noqa: B008
     return without_time(history), digest(model)
 
 
-def test_a_run_with_flag_continues_bit_for_bit(tmp_path):
+def test_a_run_with_flag_resumes_bit_for_bit(tmp_path):
     whole = run(tmp_path / "whole", 3)
     run(tmp_path / "parts", 1)
     assert run(tmp_path / "parts", 3) == whole

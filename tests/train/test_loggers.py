@@ -78,9 +78,9 @@ os._exit(0)
 
 @pytest.mark.skipif(find_spec("tensorboard") is not None, reason="it then uses another writer")
 @pytest.mark.parametrize(("disk", "ends"), [("full", "blocked"), ("free", "finished")])
-def test_fabrics_logger_blocks_after_a_write_that_failed(tmp_path, disk, ends):
+def test_fabrics_logger_blocks_after_a_failed_write(tmp_path, disk, ends):
     assert run(sys.executable, "-c", FABRIC, tmp_path, disk).strip() == ends
 
 
-def test_our_writer_reports_a_write_that_failed_and_goes_on(tmp_path):
+def test_our_writer_reports_a_failed_write_and_continues(tmp_path):
     assert run(sys.executable, "-c", OURS, tmp_path).strip() == "reported"

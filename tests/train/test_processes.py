@@ -36,7 +36,7 @@ def two(tmp_path_factory) -> dict[str, dict[str, torch.Tensor]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_two_processes_have_the_gradients_of_one(two, name):
+def test_two_processes_have_the_gradients_of_one_process(two, name):
     """With batch norm, with targets missing, and where the batch cannot be cut in half."""
     one = gradients(name)
     assert any(gradient.abs().max() > 1e-3 for gradient in one.values())
@@ -52,7 +52,7 @@ def test_two_processes_that_accumulate_have_the_gradients_of_one_batch(two):
 
 
 @pytest.mark.slow
-def test_two_processes_continue_in_the_middle_of_an_epoch_bit_for_bit(two):
+def test_two_processes_resume_within_an_epoch_bit_for_bit(two):
     """Of a shuffled folder, with batch norm, and dropout, which each process draws for itself."""
     assert {*two["whole"]} == {*two["parts"]}
     assert all(torch.equal(two["parts"][name], value) for name, value in two["whole"].items())

@@ -25,7 +25,7 @@ def rates_at(schedule, steps):
 
 
 @pytest.mark.parametrize("warmup", [5, 0.25])
-def test_the_small_schedule_is_the_authors(warmup):
+def test_warmup_then_linear_equals_the_authors_schedule(warmup):
     optimizer = sgd(2e-4)
     schedule = warmup_then_linear(optimizer, 20, warmup=warmup)
     rates = []
@@ -37,7 +37,7 @@ def test_the_small_schedule_is_the_authors(warmup):
 
 
 @pytest.mark.parametrize("warmup", [2, 0.25])
-def test_the_cosine_comes_after_the_warm_up_by_hand(warmup):
+def test_warmup_then_cosine_equals_hand_computed_rates(warmup):
     """Six steps of decay: the half cosine turns by 30 degrees a step, the quarter by 15."""
     steps = range(1, 11)
     root = math.sqrt(3)
@@ -58,7 +58,7 @@ def test_the_cosine_comes_after_the_warm_up_by_hand(warmup):
     ("name", "waits", "threshold", "least"),
     [("gin/cycles", 11, 1e-4, 0.0), ("egt-100k/zinc", 20, 0.0, 5e-6)],
 )
-def test_the_rate_is_halved_as_in_the_authors_loops(name, waits, threshold, least, mode):
+def test_the_rate_is_halved_at_the_epochs_of_the_authors_loops(name, waits, threshold, least, mode):
     """A loss in 400 epochs: lower and lower, with noise, and sometimes lower by next to nothing."""
     generator = random.Random(0)
     scores = []

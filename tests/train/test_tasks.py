@@ -21,7 +21,7 @@ from gtcourse.train.tasks import (
     node_classification,
     with_distances,
 )
-from tests.graphs.small import graph_of, graphs
+from tests.graphs.small import graph_of, graphs, of_first
 from tests.loops.losses import (
     distance_loss_loop,
     f1_loop,
@@ -57,7 +57,7 @@ def test_regression_leaves_missing_targets_out_of_loss_gradient_and_metric():
     assert score(task, prediction.detach(), batch) == 2.0
 
 
-def test_classification_is_cross_entropy_and_ranks_by_auroc():
+def test_binary_classification_uses_cross_entropy_and_auroc():
     task = graph_classification()
     batch = batch_of([1.0, 0.0, 1.0, math.nan])
     prediction = torch.tensor([2.0, 1.0, 0.0, 9.0])
@@ -66,7 +66,7 @@ def test_classification_is_cross_entropy_and_ranks_by_auroc():
     assert score(task, prediction, batch) == 0.5  # 2 > 1, but 0 < 1
 
 
-def test_one_of_several_classes_is_cross_entropy_and_accuracy_without_the_missing():
+def test_multiclass_classification_uses_cross_entropy_and_accuracy_of_known_labels():
     task = graph_multiclass(3)
     targets = [2, 0, MISSING_LABEL, 1]
     logits = [[0.0, 0.0, 1.0], [1.0, 2.0, 0.0], [9.0, 0.0, 0.0], [0.0, 3.0, 0.0]]
@@ -101,7 +101,7 @@ def test_ranking_metrics_equal_scikit_learns_over_targets_with_both_classes(metr
     assert math.isnan(found.compute())
 
 
-def test_the_mode_of_a_task_says_which_metric_is_better():
+def test_a_tasks_mode_decides_which_score_is_better():
     for task, better, worse in ((graph_regression(), 1.0, 2.0), (graph_classification(), 2.0, 1.0)):
         assert task.improves(better, None)
         assert task.improves(better, worse)
@@ -121,7 +121,7 @@ def with_targets(graph, target, classes, seed=0, missing=False):
     if missing:
         y[torch.rand(count, generator=generator) < 0.3] = MISSING_LABEL
     graph = graph.clone()
-    graph.y = y
+    graph.y = of_first(graph.edge_index, y) if target == "edge" else y
     return graph
 
 
@@ -264,7 +264,7 @@ def test_distance_loss_equals_the_loop_over_pairs(reduction, self_is_one_hop, da
 
 
 @pytest.mark.parametrize("reduction", ["sum", "mean"])
-def test_distance_loss_is_zero_if_all_pairs_are_too_far(reduction):
+def test_distance_loss_is_zero_if_all_pairs_are_beyond_the_largest_distance(reduction):
     batch, prediction, logits = with_outputs([path(2)], HOPS)
     batch.encodings["distance"] = torch.full((1, 3, 3), -1)
     task = with_distances(graph_regression(), HOPS, 1.0, reduction)

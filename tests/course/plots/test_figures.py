@@ -30,7 +30,7 @@ def no_figure_is_left():
     plt.close("all")
 
 
-def test_a_figure_is_an_svg_with_a_name_and_limits_of_size_and_always_the_same():
+def test_a_figure_is_a_deterministic_svg_with_alt_text_and_size_limits():
     def picture():
         plots.use_style()
         figure, ax = plt.subplots(figsize=(4, 2))
@@ -46,7 +46,7 @@ def test_a_figure_is_an_svg_with_a_name_and_limits_of_size_and_always_the_same()
     assert not plt.get_fignums()
 
 
-def test_ink_is_what_the_page_says_and_grey_where_it_says_nothing():
+def test_text_has_the_pages_colour_and_is_grey_by_default():
     drawn = plots.show(plots.attention_map(torch.eye(2)).figure, alt="x").data
     molecule = plots.molecules(["CCO"], values=[[0.0, 1.0, 2.0]], alt="x").data
     for html in (drawn, molecule):
@@ -78,7 +78,7 @@ CSS = (ROOT / "book/_static/book.css").read_text(encoding="utf-8")
 @pytest.mark.parametrize("page", ["light", "dark"])
 @pytest.mark.parametrize("colors", [plots.PALE, plots.TWO_SIDED])
 @pytest.mark.parametrize("share", np.linspace(0, 1, 17))
-def test_letters_read_on_every_disc_and_no_disc_glares(colors, share, page):
+def test_letters_on_discs_have_enough_contrast_and_discs_are_not_too_bright(colors, share, page):
     disc = luminance(read_on(page, disc_color(colors, share)))
     letters = read_on(page, OF_PAGE.get(disc_letters(colors, share), disc_letters(colors, share)))
     light, dark = sorted((disc, luminance(letters)), reverse=True)
@@ -106,7 +106,7 @@ PAGES = {"light": ((1.0, 1.0, 1.0), (0.0, 0.0, 0.0)), "dark": (to_rgb("#14181e")
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("colors", [plots.SEQUENTIAL, plots.DIVERGING])
-def test_numbers_in_a_table_read_on_every_colour_and_zero_is_the_page(colors, page):
+def test_numbers_in_a_map_have_enough_contrast_and_zero_is_transparent(colors, page):
     ground, letters = PAGES[page]
     for place in np.linspace(0, 1, 33):
         *color, alpha = colors(place)
@@ -117,7 +117,7 @@ def test_numbers_in_a_table_read_on_every_colour_and_zero_is_the_page(colors, pa
     assert contrast(colors(1.0)[:3], ground) >= 3.5
 
 
-def test_numbers_in_a_table_have_the_ink_of_the_page():
+def test_numbers_in_a_map_have_the_pages_text_colour():
     drawn = plots.show(plots.attention_map(torch.eye(2)).figure, alt="x").data
     assert drawn.count("var(--gtcourse-letters, currentColor)") >= 4
 
@@ -148,7 +148,7 @@ def lab(color, seen_as):
 
 
 @pytest.mark.parametrize("seen_as", BLINDNESS.values(), ids=BLINDNESS)
-def test_any_two_models_differ_in_colour_for_every_reader(seen_as):
+def test_model_colours_differ_for_colour_blind_readers(seen_as):
     hues = [color for color in plots.MODELS.values() if color != plots.INK]
     inks = ("#5b6069", "#a7aeb8")  # of book.css, for the plain Transformer
     pairs = [*combinations(hues, 2), *product(hues, inks)]
@@ -157,7 +157,7 @@ def test_any_two_models_differ_in_colour_for_every_reader(seen_as):
 
 
 @pytest.mark.parametrize("model", plots.MODELS)
-def test_a_models_colour_stands_out_on_both_pages(model):
+def test_model_colours_stand_out_on_light_and_dark_pages(model):
     for ground, _ in PAGES.values():
         assert contrast(to_rgb(plots.MODELS[model]), ground) >= 3
 
@@ -167,19 +167,19 @@ def test_variants_and_recipes_have_their_models_colour():
     expected = ("CSA", "CSA", "EGT", "GatedGCN", "GAT", "Transformer")
     for name, model in zip(names, expected, strict=True):
         assert plots.model_color(name) == plots.MODELS[model]
-    with pytest.raises(ValueError, match="'GPS' is none of the book's models, which are Transf"):
+    with pytest.raises(ValueError, match="the model is 'GPS'; expected a name that begins"):
         plots.model_color("GPS")
 
 
 @pytest.mark.parametrize("picture", ["pair", "metro"])
-def test_the_pictures_of_the_pages_read_the_same_colours(picture):
+def test_interactive_pictures_use_the_models_colours(picture):
     code = ROOT / "book/_static/pictures"
     assert json.dumps(plots.MODELS) in pictures.script(code, picture)
     text = (code / f"{picture}.js").read_text(encoding="utf-8")
     assert "const COLORS = gtcourse.models;" in text
 
 
-def test_the_edges_that_egt_chooses_have_its_colour():
+def test_edges_chosen_by_egt_have_its_colour():
     css = (ROOT / "book/_static/book.css").read_text(encoding="utf-8")
     assert f".picture .edge {{ stroke: {plots.MODELS['EGT']};" in css
     assert f".lines .edge {{ border-top: 4px solid {plots.MODELS['EGT']};" in css
@@ -219,7 +219,7 @@ def test_an_arrow_bends_around_a_box_that_is_in_its_way():
     assert y1 == pytest.approx(1 - 0.18)  # into "high" from below
 
 
-def test_a_diagram_names_the_colours_that_it_uses():
+def test_a_diagram_has_a_legend_of_its_colours():
     boxes = {"x": (1, 0.3, "$x$", "node"), "y": (1, 1, "$y$", "value")}
     with patch("gtcourse.course.plots.figures.show", lambda figure, alt, trim: figure):
         figure = plots.diagram(boxes, "x > y", height=1.4, alt="x above y")
@@ -227,7 +227,7 @@ def test_a_diagram_names_the_colours_that_it_uses():
     assert texts == ["$x$", "$y$", "nodes", "values"]
 
 
-def test_a_path_and_a_ring_are_drawn_without_crossings_and_along_the_page():
+def test_paths_are_drawn_along_a_line_and_rings_on_a_circle():
     path, ring = (torch.tensor(nx.to_numpy_array(G)) for G in (nx.path_graph(6), nx.cycle_graph(6)))
     x, y = layout((path > 0).numpy()).T
     assert np.ptp(x) > 10 * np.ptp(y)
@@ -237,7 +237,7 @@ def test_a_path_and_a_ring_are_drawn_without_crossings_and_along_the_page():
     assert radii == pytest.approx(np.full(6, radii.mean()), rel=0.01)
 
 
-def test_a_ring_marks_the_chosen_atom_of_each_molecule_and_no_other():
+def test_only_the_chosen_atom_of_each_molecule_is_outlined():
     values = [[0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 3.0]]
     drawn = plots.molecules(["CCO", "CCCN"], values=values, outlined=[1, 3], alt="x").data
     discs = re.findall(r"<ellipse[^>]*class='atom-(\d)'[^>]*>", drawn)
@@ -248,7 +248,7 @@ def test_a_ring_marks_the_chosen_atom_of_each_molecule_and_no_other():
     assert one.count("stroke-width:3px") == 1
 
 
-def test_a_table_reads_as_text_as_html_and_with_formulas_as_markdown():
+def test_a_table_is_shown_as_text_html_or_markdown():
     rows = [["a < b", None, 0.12345], ["c", "0.1", 2]]
     table = plots.table(["MAE", "paper", "run"], rows)
     assert repr(table) == "MAE    paper    run\na < b      —  0.123\nc        0.1      2"
@@ -265,7 +265,7 @@ def test_over_seeds_states_the_number_of_seeds():
     assert plots.over_seeds([0.25]) == "0.250"
 
 
-def test_a_rung_shows_each_model_in_its_colour_and_the_line_to_beat():
+def test_a_rung_draws_each_model_in_its_own_colour():
     rungs = [Rung(1, "bag", "", 0.5, 0.7, 0.8), Rung(3, "GIN", "", 0.0, 0.4, 0.5)]
     pair = [torch.ones(2, 2).bool().triu(1), torch.ones(3, 3).bool().triu(1)]
     drawn = plots.rung(pair, rungs, line=0.4, titles=("one", "other"), current=["GIN"], alt="x")

@@ -44,7 +44,7 @@ WIDGETS = pytest.mark.parametrize("widget", [calculator, attention, heads, signs
 
 
 @WIDGETS
-def test_nothing_is_loaded_and_the_same_data_give_the_same_bytes(widget):
+def test_widgets_load_nothing_and_are_deterministic(widget):
     html = widget("name").data
     assert html == widget("name").data
     script = html[html.index("<script>") + 8 : html.index('({"ink"')]
@@ -54,7 +54,7 @@ def test_nothing_is_loaded_and_the_same_data_give_the_same_bytes(widget):
 
 
 @WIDGETS
-def test_markup_in_a_name_stays_text(widget):
+def test_markup_in_names_is_escaped(widget):
     html = widget(MARKUP).data
     still, script = html.split("<script>", 1)
     assert script.count("</script>") == 1
@@ -76,5 +76,5 @@ def test_markup_in_a_name_stays_text(widget):
         (1e21, "FLOP", "1000 EFLOP"),
     ],
 )
-def test_a_number_has_three_digits_and_a_prefix(value, unit, text):
+def test_numbers_have_three_digits_and_a_unit_prefix(value, unit, text):
     assert with_unit(value, unit) == text
