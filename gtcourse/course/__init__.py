@@ -1,1 +1,1 @@
-"""What only the course needs: exercises, figures, generated tasks, comparisons, costs."""
+"""Parts that only the course needs: exercises, figures, generated tasks, comparisons, costs."""

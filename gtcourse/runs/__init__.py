@@ -1,1 +1,1 @@
-"""A recipe, data and a seed become a folder: the run, its record and its results."""
+"""Runs: a recipe, data and a seed become a folder with a record and trained weights."""

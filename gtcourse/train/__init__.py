@@ -1,1 +1,1 @@
-"""How a model learns; each part is imported from its module: ``gtcourse.train.loop``."""
+"""Training: import each part from its module, such as ``gtcourse.train.loop``."""

@@ -35,7 +35,7 @@ def test_every_file_of_runs_is_sorted_and_holds_each_run_once():
     assert len(keys) == len({*keys})
 
 
-def test_the_runs_of_a_name_come_by_seed_and_of_no_other_name():
+def test_recorded_runs_of_a_name_are_sorted_by_seed():
     runs = recorded("csa/molecules")
     assert [run.seed for run in runs] == [0, 1, 2]
     assert {run.name for run in runs} == {"csa/molecules"}
@@ -43,7 +43,7 @@ def test_the_runs_of_a_name_come_by_seed_and_of_no_other_name():
         recorded("csa")
 
 
-def test_a_line_that_is_no_record_is_named(tmp_path):
+def test_an_invalid_record_raises_with_its_file(tmp_path):
     path = tmp_path / "chapter.jsonl"
     path.write_text(json.dumps({"name": "csa/zinc"}) + "\n")
     with pytest.raises(
@@ -53,5 +53,5 @@ def test_a_line_that_is_no_record_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda path: path.stem)
-def test_every_measurement_says_with_what_it_was_measured(path):
+def test_every_measurement_states_its_environment(path):
     assert measurement(path.stem)

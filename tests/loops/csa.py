@@ -128,6 +128,7 @@ def attention_loop(
                 else:
                     own = range(head * K, head * K + K)
                     a.append(sum(q[i][x] * k[j][x] for x in own) / math.sqrt(K) + E_ij)
+            a = [min(max(logit, -config.clip), config.clip) for logit in a]
             weights = [math.exp(logit - max(a)) for logit in a]
             for j in range(N):
                 filters[c, i, j] = weights[j] / sum(weights)

@@ -1,4 +1,4 @@
-"""What the chapters read of runs and measurements that take longer than a chapter may.
+"""Records of runs and measurements that take too long to repeat in a chapter.
 
 A run is a line of a JSON Lines file, one file for each chapter, sorted by name and seed. A
 measurement is a JSON file. Both are written by the scripts in ``experiments`` and ``speed``.
@@ -18,7 +18,7 @@ RECORDS = Path(str(files("gtcourse.course.records")))
 
 
 def recorded(name: str) -> list[Record]:
-    """The records of the runs called ``name``, by seed; a KeyError if there are none."""
+    """The records of the runs called ``name``, by seed; raises a KeyError if there are none."""
     start = json.dumps({"name": name})[:-1] + ", "
     records = [
         record_of(line, path)
@@ -32,7 +32,7 @@ def recorded(name: str) -> list[Record]:
 
 
 def measurement(name: str) -> dict:
-    """A measurement that is no run, such as "models-benchmark"."""
+    """A measurement that is not a run, such as "models-benchmark"."""
     return json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
 
 
