@@ -115,7 +115,7 @@ NAMES = {
     "distances between atoms.",
     "grpe-small/zinc": " Its size is the one that GRPE's paper calls small.",
 }
-"""What a name does not say, or says otherwise than elsewhere."""
+"""What a name does not say, or what it means for this model alone."""
 
 WORDS = {
     AddDegrees: "numbers of neighbours",
