@@ -17,6 +17,7 @@ import torch
 from gtcourse.encodings import encode
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.models import CGTConfig
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.train.costs import step_costs, stretched
 from gtcourse.train.loop import device, launch, own_random_state, steps_of, train_step
@@ -136,9 +137,13 @@ def memory_of(
 ) -> tuple[int | None, int]:
     """Bytes that a step takes on a batch with the largest graph, and the nodes of that graph.
 
-    The bytes are None for models on lists of edges.
+    The bytes are None for models on lists of edges, and for CSA's fused form, because the loops
+    that numba compiles cannot be counted.
     """
     largest = max(graph.num_nodes for graph in data)
+    config = getattr(model, "config", None)
+    if isinstance(config, CGTConfig) and config.form == "fused":
+        return None, largest
     # Two small graphs show which tensors a batch has; they are not stretched in memory.
     small = sorted(data.train, key=lambda graph: (graph.num_edges == 0, graph.num_nodes))[:2]
     sample = collate(encode(small, *recipe.transforms), target=data.target)

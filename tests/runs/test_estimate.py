@@ -5,6 +5,7 @@ import torch
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
 from gtcourse.recipes import get_recipe
+from gtcourse.recipes.csa import with_form
 from gtcourse.runs.estimate import estimate, in_words, memory_of
 from gtcourse.train.costs import step_costs
 from tests.train.tiny_data import tiny
@@ -46,6 +47,13 @@ def test_memory_is_not_estimated_for_models_on_edge_lists():
     found = estimate(get_recipe("gin-100k/zinc").at(epochs=1, batch_size=4), tiny("zinc", 6))
     assert found.memory is None
     assert "GiB" not in found.sentence()
+
+
+def test_the_fused_form_of_csa_has_an_estimate_of_time_but_not_of_memory():
+    recipe = with_form(get_recipe("csa/zinc").at(epochs=1, batch_size=4), "fused")
+    found = estimate(recipe, tiny("zinc", 6))
+    assert found.memory is None
+    assert found.batch > 0
 
 
 def test_a_time_is_given_in_the_unit_that_suits_it():
