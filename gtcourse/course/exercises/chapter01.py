@@ -31,6 +31,7 @@ LARGE = [30 * x for x in random((9, 4), (9, 4), (3, 4), seed=5)]  # exp of a log
     "the logits are divided by sqrt(N); use d_k, the number of rows of Q.",
     over=lambda Q, V: Q.shape[1] ** 0.5,
 )
+@mistake("the logits are multiplied by sqrt(d_k); divide them.", over=lambda Q, V: len(Q) ** -0.5)
 @mistake(
     "divide the logits by sqrt(d_k), before the softmax.",
     lambda Q, K, V: V @ (K.T @ Q).softmax(0) / len(Q) ** 0.5,
@@ -47,6 +48,7 @@ def check_columns(Q, K, V, over=lambda Q, V: len(Q) ** 0.5, axis=0):
 
 LOW = [sign * (5 + random((2, 4, 4), seed=3)[0]) for sign in (1, -1)]
 ALL_BUT_ONE = torch.arange(4) < torch.tensor([[3], [4]])
+HIGH = torch.where(ALL_BUT_ONE[..., None], LOW[1], -LOW[1])  # the keys of padding alone fit LOW[0]
 
 
 # Any result will do for a padded query, except in an empty sequence: zeros.
@@ -54,6 +56,8 @@ ALL_BUT_ONE = torch.arange(4) < torch.tensor([[3], [4]])
     (*random((3, 6, 4), (3, 6, 4), (3, 6, 5)), torch.arange(6) < torch.tensor([[6], [2], [0]])),
     # Logits far below 0, so that a fill of -10 or -20 gets weight.
     (*LOW, torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(4)), ALL_BUT_ONE),
+    # A logit of padding far above all others, so that subtracting 10 from it is not enough.
+    (LOW[0], HIGH, torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(4)), ALL_BUT_ONE),
     (*random((2, 5, 9), (2, 5, 9), (2, 5, 7)), torch.arange(5) < torch.tensor([[0], [3]])),
     view=lambda z, q, k, v, mask: z.masked_fill(~(mask | ~mask.any(1, True))[..., None], 0.0),
     gradients=True,
@@ -63,6 +67,15 @@ ALL_BUT_ONE = torch.arange(4) < torch.tensor([[3], [4]])
 @mistake("the weights no longer sum to one: mask the logits, before the softmax.", late=True)
 @mistake("the empty sequence gives the mean of its padding, not zeros.", empty=1)
 @mistake("the scale is missing: divide by sqrt(d_k).", scale=1)
+@mistake(
+    "subtracting a number is not enough if the logit of padding is large: set it to -inf, or to a "
+    "large negative number.",
+    lambda q, k, v, m: (
+        (q @ k.mT * q.shape[-1] ** -0.5 - 10 * (~m)[:, None].to(q)).softmax(-1)
+        @ v
+        * m.any(1)[:, None, None]
+    ),
+)
 @mistake(
     "a logit of 0 still gets weight: set the logits of padding to -inf, or to a large negative "
     "number.",

@@ -63,6 +63,7 @@ def _in_double_precision(shift_matrix, k, d):
 @mistake("this shifts by -k: check the signs of the sines.", turn=-1)
 @mistake("every pair turns by the same angle; pair i has the frequency 10000^(-2i/d).", power=0)
 @mistake("the exponent is -2i/d for pair i; yours is -i/d.", power=1)
+@mistake("the exponent is -2i/d for pair i; the sign of yours is wrong.", power=-2)
 @mistake("pair 0 has the frequency 1: count the pairs from 0.", first=1)
 @mistake(
     "the angles are converted from degrees, but they are in radians already.", turn=math.pi / 180

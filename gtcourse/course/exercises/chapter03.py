@@ -7,6 +7,7 @@ from gtcourse.course.exercises.checker import adjacency, compare, mistake, rando
 
 EDGES = torch.tensor([(0, 1), (2, 1), (1, 2), (2, 3)]).T  # none to node 0, none from node 3
 LOOPS = torch.tensor([(3, 3), (0, 2), (5, 1), (4, 2), (2, 6), (6, 6)]).T
+FAN_IN = torch.tensor([(0, 3), (1, 3), (2, 3), (4, 3), (3, 1)]).T  # four edges end at node 3
 
 
 @compare((EDGES, 5), (LOOPS, 8))
@@ -40,6 +41,7 @@ def check_mask(edge_index, num_nodes, loops=True):
     (1000 + torch.tensor([1.0, 2, 3, 4]).log(), EDGES, 4),
     (torch.tensor([0.0, 0, 1000, 0]), EDGES, 4),
     (torch.tensor([1000.0, 0, -1000, 1000]), EDGES, 4),  # one node has a large and a small one
+    (*random((5,)), FAN_IN, 5),
     (*random((6,)), LOOPS, 9),
     atol=1e-3,
 )

@@ -1,5 +1,6 @@
 """Checks of chapter 05. Shapes: B graphs, N nodes, k eigenvectors, C channels."""
 
+import math
 from itertools import combinations, product
 
 import numpy as np
@@ -89,6 +90,14 @@ def _one_at_a_time(phi, U):
 @mistake(
     "absolute values do not show which entries differ in sign; change the signs of whole columns.",
     lambda phi, U: phi(U.abs()),
+)
+@mistake(
+    "only an even number of signs is changed; take every choice of signs.",
+    lambda phi, U: sum(
+        phi(U * torch.tensor(signs))
+        for signs in product((1, -1), repeat=U.shape[1])
+        if math.prod(signs) == 1
+    ),
 )
 @mistake("the first sign is always 1; each eigenvector has two signs.", fixed=1)
 @mistake("0 is not a sign; multiply each eigenvector by 1 or -1.", signs=(1, 0))

@@ -330,11 +330,37 @@ def _partition(refine, colours, A):
 
 def _two_stars(one, other):
     """Two stars with a middle of colour 50, and leaves of any colours."""
-    colours = [50, *one, 50, *other]
-    middle = 1 + len(one)
-    edges = [(0, leaf) for leaf in range(1, middle)]
-    edges += [(middle, leaf) for leaf in range(middle + 1, len(colours))]
+    return _pairs_of_stars((one, other))
+
+
+def _pairs_of_stars(*pairs):
+    """Two stars for each pair of bags of leaves, with a middle of a colour that others lack."""
+    colours = []
+    edges = []
+    for number, pair in enumerate(pairs):
+        for leaves in pair:
+            middle = len(colours)
+            colours += [50 + number, *leaves]
+            edges += [(middle, leaf) for leaf in range(middle + 1, len(colours))]
     return colours, adjacency(len(colours), *edges)
+
+
+ALIKE = (
+    ([0, 4], [1, 1]),  # one sum of square roots
+    ([0, 4, 4], [1, 1, 6]),  # one sum, and one product if each colour is increased by 2
+    ([0, 3, 5], [1, 1, 6]),  # the same for an increase by 3
+    ([0, 7, 7], [1, 1, 12]),  # one sum, and one product of 2c + 1
+    ([0, 9, 11], [1, 3, 14]),  # one product and one sum of squares, of c + 1
+    ([1, 10, 12], [2, 4, 15]),  # one product and one sum of squares
+    ([1, 6, 7, 22], [2, 2, 11, 21]),  # one sum as well
+    ([0, 5, 6, 21], [1, 1, 10, 20]),  # one sum, one sum of squares, and one product of c + 1
+    ([0, 1, 5, 8, 9], [0, 2, 5, 7, 9]),  # one sum, and one least, middle and largest colour
+    ([0, 3, 5, 6], [0, 0, 7, 7]),  # one sum, and one exclusive or
+    ([1, 1, 2, 3, 3], [1, 2, 2, 2, 3]),  # one set and one sum
+    ([0] * 10, [1]),  # one sum if a colour counts as 10 of the next
+    ([0, 5, 6, 16, 17, 22], [1, 2, 10, 12, 20, 21]),  # one sum of each power up to the fifth
+)
+"""Bags of colours that cannot be told apart by a few numbers that readers compute from them."""
 
 
 def _explained(got, right, colours, A):
@@ -373,6 +399,7 @@ def _all_multisets():
     _two_stars([-1, 2], [0, 1]),  # a negative colour
     _two_stars([0] * 12, [1]),  # one sum if a colour counts as 12 of the next
     ([10, 1, 1, 0], adjacency(4, (0, 1), (2, 3))),  # 10 and 1, or 1 and 0, written together
+    _pairs_of_stars(*ALIKE),
     _stars("0131 431 0311 013"),
     run=_partition,
     explain=_explained,

@@ -214,6 +214,9 @@ REAL = torch.arange(6) < torch.tensor([[6], [4], [3]])
 LAYERS = [[0], [*range(1, 17)], [*range(17, 33)], [33]]  # 256 paths lead from the first to the last
 STEPS = [pair for one, other in pairwise(LAYERS) for pair in product(one, other)]
 LONG_PATH = [(i, i + 1) for i in range(14)]
+# 65,536 paths lead from node 0 to node 65, which overflows in 16 bits. There a long path begins.
+WIDE = [[0], *[[*range(n, n + 16)] for n in (1, 17, 33, 49)], *[[n] for n in range(65, 120)]]
+MANY_PATHS = [pair for one, other in pairwise(WIDE) for pair in product(one, other)]
 LARGE = torch.stack([adjacency(34, *edges, directed=True) for edges in (STEPS, LONG_PATH)])
 
 
@@ -221,11 +224,21 @@ LARGE = torch.stack([adjacency(34, *edges, directed=True) for edges in (STEPS, L
     (DIRECTED, REAL),
     (DIRECTED[:2], REAL[:2]),
     (LARGE, torch.arange(34) < torch.tensor([[34], [15]])),
+    (adjacency(120, *MANY_PATHS, directed=True)[None], torch.ones(1, 120, dtype=torch.bool)),
     (DIRECTED[1:, :5, :5], REAL[1:, :5]),
 )
 @mistake(
-    "in torch.uint8 the number of paths is taken modulo 256, and 256 paths count as none.",
-    lambda A, mask: _by_bytes(A, mask),
+    "the number of paths is taken modulo 256, and 256 paths count as none: 8 bits are too few.",
+    lambda A, mask: _by_numbers_of_paths(A, mask, torch.uint8),
+)
+@mistake(
+    "the number of paths overflows, and 65,536 paths count as none: 16 bits are too few.",
+    lambda A, mask: _by_numbers_of_paths(A, mask, torch.int16),
+)
+@mistake(
+    "in half precision 65,536 paths are infinite, and inf * 0 is NaN: keep only whether there is "
+    "a path.",
+    lambda A, mask: _by_numbers_of_paths(A, mask, torch.float16),
 )
 @mistake("row i holds the steps from i to j, not from j to i.", then=lambda D: D.mT)
 @mistake("a pair without a path gets -1, not 0.", never=lambda N: 0)
@@ -271,11 +284,11 @@ def check_distances(A, mask, steps=lambda N, mask: N - 1, never=lambda N: -1, ag
     return D
 
 
-def _by_bytes(A, mask):
-    walks = torch.diag_embed(mask).to(torch.uint8)
+def _by_numbers_of_paths(A, mask, dtype):
+    walks = torch.diag_embed(mask).to(dtype)
     D = torch.where(walks > 0, 0, -1)
     for step in range(1, A.shape[-1]):
-        walks = walks @ A.to(torch.uint8)
+        walks = walks @ A.to(dtype)
         D[(walks > 0) & (D < 0)] = step
     return D
 

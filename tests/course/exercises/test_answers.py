@@ -383,6 +383,38 @@ def sum_and_ends_of(near):
     return (len(near), min(near), max(near), sum(near)) if near else ()
 
 
+def sum_and_product_plus(more):
+    return lambda near: (len(near), sum(near), math.prod(colour + more for colour in near))
+
+
+def square_roots_of(near):
+    return len(near), round(sum(abs(colour) ** 0.5 for colour in near), 6)
+
+
+def sum_ends_and_middle_of(near):
+    return (*middle_of(near), sum(near), *ends_of(near))
+
+
+def sums_and_product_of(near):
+    return (*sums_of(near), math.prod(near))
+
+
+def squares_and_product_plus_one(near):
+    return len(near), sum((colour + 1) ** 2 for colour in near), plus_one_product(near)
+
+
+def set_and_sum_of(near):
+    return (*kinds_of(near), sum(near))
+
+
+def digits_of(near):
+    return sum(10.0**colour for colour in near)
+
+
+def five_power_sums_of(near):
+    return len(near), *(sum(colour**power for colour in near) for power in range(1, 6))
+
+
 def attention_by_exp(dots, b, g, real):
     e = (dots.clamp(-5, 5) + b).exp() * real
     return e / e.sum(dim=1, keepdim=True) * g.sigmoid()
@@ -757,6 +789,34 @@ WRONG = [
         ),
         "is -1, not 128",
     ),
+    (
+        *given(c3.check_edge_softmax, lambda s, e, n: (s / e[1].bincount()[e[1]], e, n)),
+        "entries are wrong",
+    ),
+    *(
+        (c6.check_refine, refined_by(signature), "two nodes get equal colours")
+        for signature in (
+            sum_and_product_plus(2),
+            sum_and_product_plus(3),
+            square_roots_of,
+            sum_ends_and_middle_of,
+            sums_and_product_of,
+            squares_and_product_plus_one,
+            set_and_sum_of,
+            digits_of,
+            five_power_sums_of,
+        )
+    ),
+    (
+        c9.check_filters_without_colour,
+        lambda a, H: c9.check_filters_without_colour.reference(a.clamp(min=1e-12), H),
+        "entries are wrong",
+    ),
+    (
+        c12.check_distances,
+        lambda A, mask: c12.check_distances.reference(A, mask, steps=lambda N, mask: 20),
+        "entries are wrong",
+    ),
 ]
 
 
@@ -809,7 +869,51 @@ def by_detours(A, mask):  # Floyd and Warshall, as floats
     return torch.where(D.isinf(), -1.0, D)
 
 
+def multi_head_by_einsum(h, W_Q, W_K, W_V, W_O, num_heads):
+    q, k, v = ((h @ W).unflatten(-1, (num_heads, -1)) for W in (W_Q, W_K, W_V))
+    weights = (torch.einsum("bnhd,bmhd->bhnm", q, k) / q.shape[-1] ** 0.5).softmax(dim=-1)
+    return torch.einsum("bhnm,bmhd->bnhd", weights, v).flatten(2) @ W_O
+
+
+def cached_step_by_pytorch(attention, x, keys, values):
+    query, key, value = (
+        attention.split_heads(part(x)) for part in (attention.query, attention.key, attention.value)
+    )
+    keys = torch.cat([keys, key], dim=2)
+    values = torch.cat([values, value], dim=2)
+    output = F.scaled_dot_product_attention(query, keys, values)
+    return attention.output(attention.join_heads(output)), keys, values
+
+
+def halves_by_svd(A, r):
+    U, S, V = torch.svd(A.double() + torch.eye(len(A)))
+    return torch.cat([half[:, :r] * S[:r].sqrt() for half in (U, V)], dim=1)
+
+
+def ring_bound_by_pairs(rings, N):
+    def share(i, j):
+        return i != j and any(i in ring and j in ring for ring in rings)
+
+    return torch.tensor([[share(i, j) for j in range(N)] for i in range(N)])
+
+
+def logit_gradient_by_jacobians(a, v, g):
+    rows = [(row.diag() - row.outer(row)) @ (v @ of_z) for row, of_z in zip(a, g, strict=True)]
+    return torch.stack(rows)
+
+
 RIGHT = [
+    (c1.check_multi_head, multi_head_by_einsum),
+    (c2.check_cached_step, cached_step_by_pytorch),
+    (c4.check_svd_rows, halves_by_svd),
+    (c9.check_ring_bound, ring_bound_by_pairs),
+    (c11.check_logit_gradient, logit_gradient_by_jacobians),
+    (c6.check_refine, refined_by(lambda near: sum(1000 ** (colour + 2) for colour in near))),
+    (
+        c8.check_key_context,  # the products for each key, looked up from its own row
+        lambda k, R, r: (k @ R.mT).gather(2, r.T.expand(len(k), -1, -1)).mT,
+    ),
+    (c10.check_layer, lambda h, A, W, U: (h @ W + (A @ h).clamp(-2, 2) @ U).tanh()),
     (c10.check_layer, lambda h, A, W, U: (A @ h @ W).tanh() + h @ U),
     (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U).relu()),
     (
