@@ -124,6 +124,20 @@ def longer_signnet() -> list[float]:
     return [names["train"]("SignNet", seed)[1] for seed in SEEDS]
 
 
+def longer_bonds() -> list[float]:
+    """Section 6.6: accuracies of three layers of attention along the bonds, at a GPU's budget."""
+    more = {'cpu={"graphs": 1000, "epochs": 4}': 'cpu={"graphs": 5000, "epochs": 12}'}
+    names = page("06", "runs = {name: [train(name", more)
+    return [names["train"]("bonds, 3 layers", seed)[1] for seed in SEEDS]
+
+
+def slow_bias() -> list[float]:
+    """Section 6.6: accuracies of the model with distances if its bias learns at the common rate."""
+    common_rate = {"groups(model, lr, 10)": "groups(model, lr, 1)"}
+    names = page("06", "runs = {name: [train(name", common_rate)
+    return [names["train"]("distances", seed)[1] for seed in SEEDS]
+
+
 def two_nearest() -> float:
     """Section 7.9: the F1 of the rule of the two nearest neighbours on the longer test tours."""
     names = page("07", "model, score = train(")
@@ -147,6 +161,8 @@ TRIALS = {
         three_bonds,
         walk_steps,
         longer_signnet,
+        longer_bonds,
+        slow_bias,
         two_nearest,
         ten_seeds,
     )

@@ -195,6 +195,9 @@ def test_the_trials_that_chapters_mention_are_recorded():
     (signnet,) = {f"{accuracy:.2f}" for accuracy in found["longer_signnet"]}
     assert f"with SignNet reaches {signnet} with each of three seeds" in chapter("06")
     assert f"an accuracy of {signnet} with each of the seeds 0 to 2" in chapter("06")
+    longer = f"the bonds reach {listed(found['longer_bonds'], 3)} with three seeds"
+    assert longer in chapter("06")
+    assert f"this model reaches {listed(found['slow_bias'], 3)} with three seeds" in chapter("06")
     assert f"nearest neighbours scores {found['two_nearest']:.3f} " in chapter("07")
     heads = found["ten_seeds"]["2 heads"]
     failed = [error for error in heads if error > 0.001]
