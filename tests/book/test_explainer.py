@@ -1,0 +1,81 @@
+"""The answers on the explainer's page are those of its record."""
+
+import json
+import re
+
+import pytest
+
+from tools.paths import ROOT
+
+RECORD = ROOT / "experiments/records/explainer-answers.json"
+
+
+@pytest.fixture(scope="module")
+def found():
+    return json.loads(RECORD.read_text(encoding="utf-8"))["answers"]
+
+
+@pytest.fixture(scope="module")
+def page():
+    return (ROOT / "book/explainer.md").read_text(encoding="utf-8").replace("−", "-")
+
+
+def test_the_predictions_after_a_change_of_graphormers_bias_are_recorded(page, found):
+    bias = found["raised_bias"]
+    assert (
+        f"falls from {bias['aspirin']:.2f} to {bias['aspirin, 2 more']:.2f} if you add 2 to the "
+        f"bias, and to {bias['aspirin, 3 more']:.2f} if you add 3"
+    ) in page
+    counts = f"falls for {bias['falls, 2 more']} of the 24 molecules and rises for the other "
+    assert f"{counts}{bias['rises, 2 more']}." in page
+
+
+def test_the_changes_after_flips_of_egts_singular_vectors_are_recorded(page, found):
+    flips = found["flipped_pairs"]
+    low = flips["aspirin, smallest"]
+    high = flips["aspirin, largest"]
+    assert f"changes the prediction by {low:.2f} to {high:.2f}." in page
+    assert f"{flips['mean']:.2f} on average and {flips['largest']:.2f} at most" in page
+
+
+def test_the_prediction_without_grpes_value_term_is_recorded(page, found):
+    value = found["without_value_term"]
+    assert f"rises from {value['aspirin']:.2f} to {value['aspirin, without']:.2f}." in page
+
+
+def test_the_errors_without_csas_own_channels_are_recorded(page, found):
+    mean = found["mean_channels"]
+    assert (
+        f"grows for {mean['grows']} of the 24 molecules, on average from {mean['mean']:.2f} to "
+        f"{mean['mean, averaged']:.2f}. For {mean['grows most']} it grows the most, from "
+        f"{mean['its error']:.2f} to {mean['its error, averaged']:.2f}. For "
+        f"{' and '.join(mean['falls'])} it becomes a little smaller."
+    ) in page
+
+
+def test_the_contributions_of_atoms_are_recorded(page, found):
+    worth = found["contributions"]
+    *others, last = (f"{value:.1f}" for value in worth["salbutamol"])
+    assert f"hydroxyl groups contribute {', '.join(others)} and {last}." in page
+    low, high = (
+        float(number)
+        for number in re.search(r"contribute between (\S+) and (\S+)\.", page).groups()
+    )
+    inside = [low <= round(value, 1) <= high for value in worth["capsaicin"]]
+    assert sum(inside) > len(inside) / 2
+    assert max(worth["capsaicin"]) > high - 0.05
+
+
+def test_the_changes_after_a_cut_in_graphormer_are_recorded(page, found):
+    cut = found["cut_weights"]
+    median = f"the median of the changes is {cut['first layer, median']:.2f} and the largest is "
+    assert f"{median}{cut['first layer, largest']:.2f}." in page
+    assert cut["last layer, largest"] == 0
+
+
+def test_the_errors_of_egt_and_csa_are_recorded(page, found):
+    both = found["two_models"]
+    assert f"larger error for {both['egt larger']} of the 24 molecules" in page
+    listed = re.search(r"for the other five: (.+?)\.", page)[1].replace(" and ", ", ").split(", ")
+    assert sorted(listed) == sorted(both["csa larger"])
+    assert f"mean errors are {both['egt']:.2f} for EGT and {both['csa']:.2f} for CSA" in page
