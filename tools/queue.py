@@ -17,6 +17,8 @@ from pathlib import Path
 
 import torch
 
+from gtcourse.graphs.io import replacing
+
 FOLDER = Path("runs/results")
 RESULTS = Path("book/results")
 RUNS = {
@@ -50,21 +52,25 @@ def work(recipe: str, command: list[str], deadline: float) -> str:
     name = f"{recipe.replace('/', '-')}-seed0"
     record = FOLDER / name / f"{name}.json"
     log = FOLDER / f"{name}.log"
-    if not record.exists():
-        if time.monotonic() >= deadline:
-            return "not begun"
-        with log.open("a") as output:
-            process = subprocess.Popen(command, stdout=output, stderr=output)
-            try:
-                process.wait(deadline - time.monotonic())
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGINT)
-                process.wait()
-                return "stopped; it continues from its last checkpoint"
-        if process.returncode or not record.exists():
-            lines = log.read_text(errors="replace").strip().splitlines() or ["no output"]
-            return f"failed: {lines[-1][-200:]}"
-    shutil.copyfile(record, RESULTS / record.name)
+    try:
+        if not record.exists():
+            if time.monotonic() >= deadline:
+                return "not begun"
+            with log.open("a") as output:
+                process = subprocess.Popen(command, stdout=output, stderr=output)
+                try:
+                    process.wait(deadline - time.monotonic())
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGINT)
+                    process.wait()
+                    return "stopped; it continues from its last checkpoint"
+            if process.returncode or not record.exists():
+                lines = log.read_text(errors="replace").strip().splitlines() or ["no output"]
+                return f"failed: {lines[-1][-200:]}"
+        with replacing(RESULTS / record.name) as copy:
+            shutil.copyfile(record, copy)
+    except OSError as error:  # such as a full disk; the other runs go on
+        return f"failed: {error.filename}: {error.strerror}"
     return "done"
 
 

@@ -189,14 +189,17 @@ def diverged_runs() -> list[Curve]:
 
 
 def divergence(ax: Axes, runs: list[Curve]) -> None:
-    """Training loss by epoch."""
+    """Training loss by epoch, and the test error of the best predictor without a neural network."""
     for run, style in zip(runs, ("-", ":", "--"), strict=True):
         ax.plot(run.epochs, run.losses, style, color=model_color("csa-rings"), linewidth=1.6)
         ax.lines[-1].set_label(run.label)
     ax.set(yscale="log", xlabel="epoch", ylabel="training loss", ylim=(0.12, 1.6))
     ax.set_yticks([0.2, 0.5, 1], labels=["0.2", "0.5", "1"])
     ax.minorticks_off()
-    ax.legend(fontsize=10, loc="center right", bbox_to_anchor=(1, 0.45))
+    error = line_to_beat("zinc")[BEST_SIMPLE]
+    ax.axhline(error, color=INK, linestyle=":", linewidth=1.2)
+    ax.annotate("ridge, test", (310, error), (0, -13), ha="right", fontsize=10, **POINTS)
+    ax.legend(fontsize=10, loc="lower right")
 
 
 def bars(axes: Sequence[Axes], rows: list[dict]) -> None:

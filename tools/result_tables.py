@@ -9,13 +9,15 @@ import re
 import tomllib
 from collections.abc import Sequence
 from statistics import mean, stdev
+from typing import NamedTuple
 
 from experiments.csa_divergence import LAST
 from gtcourse.course.leaderboard import BEST_SIMPLE, line_to_beat
 from gtcourse.course.records import measurement, read_records, recorded
 from gtcourse.recipes import RECIPES
-from gtcourse.recipes.recipe import as_text
+from gtcourse.recipes.recipe import Note, as_text
 from gtcourse.runs.record import Record, Result, read_results, results, row, spread
+from tools.differs import changed_error, read
 from tools.pages import device, markdown, short
 from tools.paths import ROOT
 
@@ -140,13 +142,14 @@ def runs_tables() -> dict[str, str]:
         "scores": scores(ran),
         "costs": costs(ran),
         "runs": runs(ran),
+        "sizes": sizes(ran),
         "notes": notes(ran),
     }
 
 
 def divergence_tables() -> dict[str, str]:
     """Of the page "The complete training of csa-rings diverged"."""
-    return {"divergence": divergence()}
+    return {"divergence": divergence(), "gradient norms": gradient_norms()}
 
 
 def published_tables() -> dict[str, str]:
@@ -221,6 +224,8 @@ def reproductions(found: list[Result]) -> str:
             "difference": gap.replace("-", "\N{MINUS SIGN}"),
             "seeds": str(len(result.records)),
             "epochs": f"{epochs:.0f}",
+            # Runs that end by a rule have no published number of epochs.
+            "share": "" if result.recipe.stop_below_lr else f"{100 * share(result):.0f} %",
             "differs": buckets(result),
         }
         rows.append(of_recipe)
@@ -239,6 +244,27 @@ def simple() -> str:
     return table(
         [{"predictor": name, "test MAE": f"{error:.3f}"} for name, error in errors.items()]
     )
+
+
+def gradient_norms() -> str:
+    """Losses and norms around the step at which the loss of the diverged run first exceeds 0.5."""
+    path = ROOT / "experiments/records/csa-rings-divergence.json"
+    steps = json.loads(path.read_text(encoding="utf-8"))["steps"]
+    jump = next(step for step, loss, _ in steps if loss > 0.5)
+    groups = [[row for row in steps if row[0] < jump - 3]]
+    groups += [[row] for row in steps if jump - 3 <= row[0] <= jump]
+    rows = []
+    for group in groups:
+        numbers, losses, norms = zip(*group, strict=True)
+        several = len(group) > 1
+        rows.append(
+            (
+                f"{numbers[0]} to {numbers[-1]}" if several else f"{numbers[0]}",
+                f"{min(losses):.2f} to {max(losses):.2f}" if several else f"{losses[0]:.2f}",
+                f"{min(norms):.0f} to {max(norms):.0f}" if several else f"{norms[0]:.0f}",
+            )
+        )
+    return markdown(("steps of epoch 118", "loss", "norm of the gradient"), rows)
 
 
 def divergence() -> str:
@@ -292,7 +318,8 @@ def scores(found: list[Result]) -> str:
             "published": row(result)[2],
         }
         rows.append(of_recipe)
-    return table(rows)
+    error = f"{line_to_beat('zinc')[BEST_SIMPLE]:.3f}"
+    return table([dict.fromkeys(rows[0], "") | {"recipe": BEST_SIMPLE, "test": error}, *rows])
 
 
 def buckets(result: Result) -> str:
@@ -368,35 +395,63 @@ def share(result: Result) -> float:
     return ours / published
 
 
-def differs(result: Result) -> str:
-    """What differs between the record and the recipe, apart from the epochs."""
+class Change(NamedTuple):
+    """A setting of a run that is not the published one: what it is about, theirs and ours."""
+
+    about: str
+    published: str
+    ours: str
+    words: str
+    """The same for a list of changes; empty where a table has a column of its own for it."""
+
+
+def changes(result: Result) -> list[Change]:
+    """What differs between the record and the recipe."""
     recipe = result.recipe
     config = result.records[0].config
     changed = config["changed"]
     found = []
+    if "epochs" in changed:
+        found.append(Change("epochs", f"{recipe.epochs:,}", f"{changed['epochs']:,}", ""))
     if "graphs" in changed:
         sizes = result.records[0].data["sizes"]
-        found.append(
-            f"{changed['graphs']:,} training graphs instead of {PUBLISHED[recipe.dataset]:,}, "
-            f"{sizes['test']:,} test graphs instead of {TESTED[recipe.dataset]:,}, "
-            "all generated here"
-        )
+        theirs = (PUBLISHED[recipe.dataset], TESTED[recipe.dataset])
+        for part, count, ours in zip(
+            ("training graphs", "test graphs"),
+            theirs,
+            (changed["graphs"], sizes["test"]),
+            strict=True,
+        ):
+            words = f"{ours:,} {part} instead of {count:,}"
+            found.append(Change(part, f"{count:,}", f"{ours:,}", words))
+        found.append(Change("", "", "", "all generated here"))  # a note says it at length
     if "batch_size" in changed:
-        found.append(f"batches of {changed['batch_size']} instead of {recipe.batch_size}")
+        theirs, ours = recipe.batch_size, changed["batch_size"]
+        words = f"batches of {ours} instead of {theirs}"
+        found.append(Change("graphs in a batch", f"{theirs}", f"{ours}", words))
     if "optimizer" in changed:
         rate = float(re.search(r"lr=([\d.e-]+)", changed["optimizer"])[1])
         if rate != (published := recipe.optimizer.keywords["lr"]):
-            found.append(f"rate {rate:g} instead of {published:g}")
+            words = f"rate {rate:g} instead of {published:g}"
+            found.append(Change("largest learning rate", f"{published:g}", f"{rate:g}", words))
     if "schedule" in changed:
         names = {
             "warmup_then_cosine": "a cosine schedule",
             "halve_on_plateau": "halving the rate on a plateau",
         }
         new, old = (names[x.split("(")[0]] for x in (changed["schedule"], as_text(recipe.schedule)))
-        found.append(f"{new} instead of {old}")
-    if buckets(result):
-        found.append(buckets(result))
-    return ", ".join(found)
+        found.append(Change("schedule of the learning rate", old, new, f"{new} instead of {old}"))
+    if words := buckets(result):
+        found.append(Change("size buckets", "none", words.split()[0], words))
+    if result.records[0].device.count(" for epoch") > 1:
+        machines = in_words(device(result.records[0].device))
+        found.append(Change("machines", "", machines, ""))
+    return found
+
+
+def differs(result: Result) -> str:
+    """What differs between the record and the recipe, apart from the epochs."""
+    return ", ".join(change.words for change in changes(result) if change.words)
 
 
 def recipe_name(name: str) -> str:
@@ -457,7 +512,14 @@ def controls() -> str:
             "each seed's test": each,
         }
         rows.append(of_run)
-    return table(rows)
+    ridge = measurement("colour-counts")["rows"]
+    (ridge,) = (row for row in ridge if row["bonds"] and row["rounds"] == 4)
+    ours = {
+        "run": BEST_SIMPLE,
+        "training, last": f"{ridge['train_mae']:.3f}",
+        "test": f"{ridge['test_mae']:.3f}",
+    }
+    return table([dict.fromkeys(rows[0], "") | ours, *rows])
 
 
 def authors() -> str:
@@ -514,21 +576,30 @@ def small() -> str:
 
 
 def not_run(found: list[Result]) -> str:
-    """The recipes with a printed result and no recorded run."""
-    rows = [
-        (f"`{name}`", METRICS[metric], paper)
-        for name, metric, paper, recorded, *_ in map(row, found)
-        if recorded == "not yet run"
-    ]
-    return f"{markdown(('recipe', 'score', 'paper'), rows)}\n*{len(rows)} results.*\n"
+    """The recipes with a printed result and no recorded run, by data set."""
+    rows = []
+    for result in sorted(found, key=lambda each: each.recipe.dataset):
+        name, metric, paper, recorded, *_ = row(result)
+        if recorded == "not yet run":
+            recipe = result.recipe
+            size = "" if recipe.paper_parameters is None else f"{recipe.paper_parameters:,}"
+            source = recipe.source.partition("; ")[0]
+            rows.append((f"`{name}`", METRICS[metric], paper, size, source))
+    columns = ("recipe", "score", "paper", "parameters", "source")
+    caption = f"*{len(rows)} published results for which the package has a recipe, by data set.*"
+    return f"{markdown(columns, rows)}\n{caption}\n"
 
 
 def others() -> str:
     """The models of the papers' tables that have no recipe."""
     printed = tomllib.loads(OTHERS.read_text(encoding="utf-8"))
     rows = [(data, *row) for data, models in printed.items() for row in models]
-    text = markdown(("data and score", "model", "printed", "parameters", "in"), rows)
-    return f"{text}\n*{len(rows)} results.*\n"
+    text = markdown(("data and score", "model", "score", "parameters", "source"), rows)
+    caption = (
+        f"*{len(rows)} published results of models by other authors, as the papers of this course "
+        "print them.*"
+    )
+    return f"{text}\n{caption}\n"
 
 
 def runs(found: list[Result]) -> str:
@@ -621,26 +692,121 @@ def evidence() -> dict[str, str]:
     return {"evidence": table(rows)}
 
 
+WHERE_PRINTED = "where the number of parameters is printed"
+COMPARED = ("parameters", WHERE_PRINTED, "seeds")
+"""Notes on what a table of its own compares, with the records' own numbers."""
+NOT_MEASURED = "not measured"
+
+
+class Point(NamedTuple):
+    """A row of a table of differences, without the recipes that it holds for."""
+
+    about: str
+    paper: str
+    code: str
+    here: str
+    effect: str
+
+
+def points(result: Result) -> list[Point]:
+    """Where a run differs from the published one: what its record and its recipe's notes say."""
+    rows = [
+        Point(change.about, change.published, "", change.ours, measured_elsewhere(change.about))
+        for change in changes(result)
+        if change.about
+    ]
+    for note in result.recipe.notes:
+        if note.about in COMPARED:
+            continue
+        here = note.here
+        if note.about == "printed result":
+            here = f"we compare with {row(result)[2]}"
+        rows.append(Point(note.about, note.paper, note.code, here, effect_of(note)))
+    return rows
+
+
+def measured_elsewhere(about: str) -> str:
+    """Whether, and for which models, this page measures the effect of a change."""
+    if about == "size buckets":
+        return "[measured for GIN and GAT only](buckets-and-schedules)"
+    if about == "tested epoch":
+        return "[validation errors of both epochs](scores-of-runs)"
+    return NOT_MEASURED
+
+
+def effect_of(note: Note) -> str:
+    """A link to where the effect on the error was measured, if it was, or to what we know of it."""
+    follows_code = note.here in (note.code, "as the code") and note.paper in ("", "not stated")
+    if follows_code or note.about in ("printed result", "data"):
+        return ""
+    if not note.entry:
+        return measured_elsewhere(note.about) if note.code == "the last" else NOT_MEASURED
+    name, _, entry = note.entry.partition("-")
+    (found,) = (row for row in read(name)["row"] if row["id"] == entry)
+    if changed_error(name, found) or "runs" in found:
+        return f"[measured on small models](differs-{note.entry})"
+    return f"{NOT_MEASURED} ([related counts](differs-{note.entry}))"
+
+
 def notes(found: list[Result]) -> str:
-    """Where recipes, at their complete budget, still differ from the published runs."""
+    """Where the runs differ from the published ones, a table for the runs that share a point."""
     text = ""
     for family, beginnings in FAMILIES.items():
-        recipes = [r.recipe for r in found if model_of(r.recipe.name) in beginnings]
-        recipes_of: dict[str, list[str]] = {}
-        for recipe in recipes:
-            for note in filter(None, recipe.notes.split("; ")):
-                sentence = f"{note[0].upper()}{note[1:]}."
-                recipes_of.setdefault(sentence, []).append(f"`{recipe.name}`")
-        sentences_of: dict[str, list[str]] = {}
-        for sentence, names in recipes_of.items():
-            of_all = len(names) == len(recipes)
-            head = "All runs" if of_all and len(recipes) > 1 else ", ".join(names)
-            sentences_of.setdefault(head, []).append(sentence)
+        of_family = [r for r in found if model_of(r.recipe.name) in beginnings]
+        recipes_of: dict[Point, list[str]] = {}
+        for result in of_family:
+            for point in points(result):
+                recipes_of.setdefault(point, []).append(f"`{result.recipe.name}`")
+        points_of: dict[str, list[Point]] = {}
+        for point, names in recipes_of.items():
+            of_all = 1 < len(names) == len(of_family)
+            points_of.setdefault("All runs" if of_all else ", ".join(names), []).append(point)
         text += f"\n### {family}\n\n{PAPERS[family]}\n"
-        for head, sentences in sentences_of.items():
-            points = "".join(f"- {sentence}\n" for sentence in sentences)
-            text += f"\n**{head}**\n\n{points}"
+        for head in sorted(points_of, key=lambda head: head != "All runs"):
+            text += f"\n**{head}**\n{points_table(points_of[head])}"
     return text
+
+
+def points_table(found: list[Point]) -> str:
+    """A row for each point, without the column of a side that no point is about."""
+    rows = [
+        {
+            "point": point.about,
+            "paper": point.paper,
+            "code": point.code,
+            "our run": point.here,
+            "effect on the error": point.effect,
+        }
+        for point in found
+    ]
+    filled = {*without_empty_columns(rows)[0], "our run", "effect on the error"}
+    return table([{name: row[name] for name in row if name in filled} for row in rows])
+
+
+def sizes(found: list[Result]) -> str:
+    """Parameters and seeds: the paper's, its code's and ours."""
+    rows = []
+    for result in found:
+        said = {about: ["", ""] for about in COMPARED}
+        for note in result.recipe.notes:
+            if note.about in COMPARED:
+                said[note.about][0] += note.paper
+                said[note.about][1] += note.code
+        paper, code = said["parameters"]
+        printed = f"{result.recipe.paper_parameters:,}"
+        if place := said[WHERE_PRINTED][0]:
+            printed += f", {place}"
+        of_recipe = {
+            "recipe": f"`{result.recipe.name}`",
+            "parameters: paper": paper or printed,
+            "parameters: code": code,
+            "parameters: ours": f"{result.records[0].parameters:,}",
+            "seeds: paper": said["seeds"][0],
+            "seeds: code": said["seeds"][1],
+            "seeds: ours": str(len(result.records)),
+        }
+        rows.append(of_recipe)
+    return table(without_empty_columns(rows))
 
 
 def duration(seconds: float) -> str:

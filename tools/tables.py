@@ -22,6 +22,7 @@ from speed.shortest_paths import RING_ROUNDS
 from tools.exercises import chapters, exercises, minutes
 from tools.pages import device, markdown, placed, run, short
 from tools.paths import NOTEBOOKS, ROOT, TEXTS
+from tools.result_prose import PROSE, filled
 from tools.result_tables import (
     MEMORY,
     RESULTS,
@@ -80,7 +81,7 @@ def benchmark_tables() -> dict[str, str]:
     of_products = [f"{row['gflop'] / rate:.2f}" for row in on_gpu["rows"]]
     return {
         "models": models_table(benchmark()),
-        "models on a GPU": models_table(on_gpu, {"products, at least, ms": of_products}),
+        "models on a GPU": models_table(on_gpu, {"matrix products, lower bound (ms)": of_products}),
         "shortest paths": shortest_paths_table(measurement("shortest-paths-benchmark")),
     }
 
@@ -101,8 +102,9 @@ def models_table(record: dict, more: Mapping[str, Sequence[str]] | None = None) 
     ]
     on = "one CPU thread" if record["device"].startswith("CPU") else "a GPU"
     what = (
-        f"The cost of a training step, and of its forward pass, on {record['graphs']} molecules, "
-        f"measured on {on}."
+        f"The cost of a training step, and of a forward pass, on {record['graphs']} molecules, "
+        f"measured on {on}. Step: forward pass, backward pass and optimiser. Peak: memory that "
+        "tensors hold during a step, beyond weights and optimiser state."
     )
     return f"{table(rows)}\n{measured(what, record)}"
 
@@ -206,7 +208,10 @@ PAGES: dict[Path, Callable[[], dict[str, str]]] = {
 def pages() -> dict[Path, str]:
     texts = {chapter: with_running_time(chapter) for chapter in sorted(TEXTS.glob("*.md"))}
     for page, tables in PAGES.items():
-        texts[page] = placed(page.read_text(encoding="utf-8"), tables())
+        text = placed(page.read_text(encoding="utf-8"), tables())
+        texts[page] = (
+            filled(page.name, text) if page.parent == RESULTS and page.name in PROSE else text
+        )
     return texts
 
 

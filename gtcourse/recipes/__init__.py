@@ -7,6 +7,7 @@ differs from the published one is in ``notes.toml``.
 
 from __future__ import annotations
 
+from gtcourse.messages import shown
 from gtcourse.names import check_recipe
 from gtcourse.recipes.baselines import BASELINES, BENCHMARK, CYCLES, SIGNNET
 from gtcourse.recipes.csa import CSA_RECIPES
@@ -36,5 +37,5 @@ def as_recipe(recipe: Recipe | str) -> Recipe:
     if isinstance(recipe, str):
         return get_recipe(recipe)
     if not isinstance(recipe, Recipe):
-        raise ValueError(f"recipe is {recipe!r}; expected a Recipe, or the name of one.")
+        raise ValueError(f"recipe is {shown(recipe)}; expected a Recipe, or the name of one.")
     return recipe

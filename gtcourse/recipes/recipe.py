@@ -52,7 +52,43 @@ TASKS = {
 DATASETS = {"pcqm4m": "pcqm4mv2", "molpcba": "ogbg-molpcba", "molhiv": "ogbg-molhiv"}
 """What ``load_dataset`` calls the data set in the name of a recipe, where it has another name."""
 
-NOTES = tomllib.loads((files("gtcourse.recipes") / "notes.toml").read_text(encoding="utf-8"))
+
+@dataclass(frozen=True)
+class Note:
+    """A point in which a run may differ from the published one.
+
+    Attributes:
+        about: the point, such as "tested epoch".
+        paper: what the paper does, "not stated" if it does not say it. Empty where the authors'
+            code is what differs.
+        code: what the authors' code does. Empty where the note is about the paper's text alone.
+        here: what our runs do. Empty for the number of parameters, the number of seeds and the
+            printed result, which are compared with those of a record.
+        entry: the entry about the same point on the book's pages "paper, code and course", such as
+            "egt-signs", if there is one.
+    """
+
+    about: str
+    paper: str = ""
+    code: str = ""
+    here: str = ""
+    entry: str = ""
+
+    def __str__(self) -> str:
+        sides = (("the paper", self.paper), ("its code", self.code), ("here", self.here))
+        found = "; ".join(f"{side}: {text}" for side, text in sides if text)
+        return f"{self.about} ({found})"
+
+
+def read_notes() -> tuple[tuple[re.Pattern[str], Note], ...]:
+    """The notes in ``notes.toml``, each with the pattern of the recipes that it is about."""
+    text = (files("gtcourse.recipes") / "notes.toml").read_text(encoding="utf-8")
+    return tuple(
+        (re.compile(entry.pop("recipes")), Note(**entry)) for entry in tomllib.loads(text)["note"]
+    )
+
+
+NOTES = read_notes()
 
 
 @dataclass(frozen=True)
@@ -79,7 +115,7 @@ class Recipe(Config):
         stop_below_lr: the run ends when the learning rate falls below this.
         grad_clip: the largest norm of the gradient.
         flag: how FLAG perturbs the nodes in training.
-        notes: where ours differs from the source.
+        notes: where our runs differ from the source, a :class:`Note` for each point.
         changed: what :meth:`at` set, as text; empty for the published budget.
     """
 
@@ -99,7 +135,7 @@ class Recipe(Config):
     stop_below_lr: PositiveFloat | None = None
     grad_clip: PositiveFloat | None = None
     flag: Flag | None = None
-    notes: str = ""
+    notes: tuple[Note, ...] = ()
     changed: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -193,10 +229,10 @@ def recipe(name: str, **settings: Any) -> Recipe:
         settings: the other attributes of :class:`Recipe`.
     """
     data = name.split("/")[1]
-    notes = (note for pattern, note in NOTES.items() if re.fullmatch(pattern, name))
+    notes = tuple(note for pattern, note in NOTES if pattern.fullmatch(name))
     settings.setdefault("dataset", DATASETS.get(data, data))
     settings.setdefault("task", TASKS[data])
-    return Recipe(name=name, notes="; ".join(notes), **settings)
+    return Recipe(name=name, notes=notes, **settings)
 
 
 def printed_score(printed: str, task: Task) -> tuple[float, ...]:
@@ -213,6 +249,8 @@ def as_text(value: object) -> object:
         return f"{value.func.__name__}({', '.join(arguments)})"
     if isinstance(value, tuple):
         return [as_text(part) for part in value]
+    if isinstance(value, Note):
+        return {name: text for name, text in vars(value).items() if text}
     if isinstance(value, Encoding | Flag):
         return repr(value)
     if isinstance(value, Task):

@@ -117,7 +117,10 @@ def constants(data: GraphDataset, task: Task, names: list[str]) -> list[str]:
             if len(known) == 0:
                 lines.append(f"{name} is unknown for all molecules of the split {part!r}.")
             elif len(known) > 1 and (known == known[0]).all():
-                lines.append(f"{name} is {known[0]:g} for all molecules of the split {part!r}.")
+                value = f"{known[0]:g}"
+                if task.kind == "probabilities":
+                    value = names[int(known[0])].removeprefix(f"{name} = ")
+                lines.append(f"{name} is {value} for all molecules of the split {part!r}.")
     return lines
 
 
@@ -270,6 +273,8 @@ def table(scores: dict[str, list[float]], metric: str, names: Sequence[str] = ()
         names: the names of the targets. The lines of several targets follow those of their mean.
     """
     width = max(map(len, scores), default=0)
+    # A ranking needs two classes; an error and an accuracy need a target.
+    why = "no known target" if metric in ("mae", "accuracy") else "one class"
     lines = []
     several = len(names) > 1 and all(len(values) > 1 for values in scores.values())
     titles = ["mean over targets", *names] if several else [""]
@@ -281,7 +286,7 @@ def table(scores: dict[str, list[float]], metric: str, names: Sequence[str] = ()
         for name, value in column.items():
             line = f"{name:{width}}  {value:.4g}"
             if math.isnan(value):
-                line = f"{name:{width}}  none: one class in the test split"
+                line = f"{name:{width}}  none: {why} in the test split"
             elif value == best:
                 line += "  (best)"
             lines.append(line)

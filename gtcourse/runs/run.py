@@ -504,5 +504,6 @@ def claim(out: Path, what: dict[str, Any], commit: str, resume: bool | None) -> 
 
 
 def _compared(what: dict[str, Any]) -> dict[str, Any]:
-    """What two runs have to share to count as the same, by name."""
-    return what["config"] | {"data": what["data"], "seed": what["seed"]}
+    """What two runs have to share to count as the same, by name; notes say nothing about a run."""
+    config = {name: value for name, value in what["config"].items() if name != "notes"}
+    return config | {"data": what["data"], "seed": what["seed"]}

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 FILENAME = "last.ckpt"
 
+REMOVE = "Remove this file to begin the run again."
+
 NEWER = ("data", "accumulate", "precision", "encodings")
 """Parts of a run's identity that are missing in checkpoints written before December 2026."""
 
@@ -137,14 +139,33 @@ class Checkpoint:
         """
         if not self.path.exists():
             return Progress()
-        state = read_tensors(self.path)
-        saved = state.get("run", {})
+        state = self._read()
+        saved = state["run"]
         ours = {
             name: value
             for name, value in self.identity.items()
             if name in saved or name not in NEWER
         }
         check_same(f"{self.path} belongs to another run", ours, saved)
+        try:
+            return self._restored(state)
+        except Exception as error:  # torch raises anything for parts that do not fit
+            raise self._damaged(f"{type(error).__name__}") from None
+
+    def _read(self) -> dict[str, Any]:
+        """The file, which has everything that :meth:`save` wrote."""
+        try:
+            state = read_tensors(self.path)
+        except ValueError as error:
+            raise ValueError(f"{error} {REMOVE}") from None
+        expected = [*self.parts, "run", "random", "history", "current", "best_weights"]
+        if not isinstance(state, dict) or not isinstance(state.get("run"), dict):
+            raise self._damaged("it describes no run")
+        if missing := [name for name in expected if name not in state]:
+            raise self._damaged(f"without {', '.join(missing)}")
+        return state
+
+    def _restored(self, state: dict[str, Any]) -> Progress:
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
         rank = self.fabric.global_rank
@@ -157,6 +178,11 @@ class Checkpoint:
                 progress.current.graphs = 0
         return progress
 
+    def _damaged(self, reason: str) -> ValueError:
+        return ValueError(
+            f"{self.path} is damaged ({reason}); expected a checkpoint of this run. {REMOVE}"
+        )
+
 
 def read_tensors(path: Path) -> dict[str, Any]:
     """Reads what ``torch.save`` wrote.
@@ -168,7 +194,8 @@ def read_tensors(path: Path) -> dict[str, Any]:
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises anything for a broken pickle
-        reason = f"{type(error).__name__}: {error}".partition("\n")[0][:150].rstrip(".")
+        sentence = str(error).partition("\n")[0].partition(". ")[0][:150].rstrip(".")
+        reason = ": ".join(filter(None, [type(error).__name__, sentence]))
         raise ValueError(
             f"{path} cannot be read ({reason}); expected tensors that gtcourse saved."
         ) from None

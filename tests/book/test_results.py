@@ -1,137 +1,34 @@
 """Numbers in the text of pages and chapters that no table and no cell shows: they are in a record.
 
-Tables are written from the records. In the text between them, a number can go out of date.
+The numbers of the results pages are written from the records (``tools/result_prose.py``).
 """
 
 import json
 import re
-from statistics import mean
 
 import numpy as np
+import pytest
+from rdkit import Chem
 
+from gtcourse import load, load_dataset
 from gtcourse.course.exercises.chapter10 import small_molecules
 from gtcourse.course.records import measurement, read_records, recorded
+from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.recipes import get_recipe
-from gtcourse.runs.record import read_results, results
 from tools.paths import ROOT, TEXTS
-from tools.result_tables import RESULTS, VARIANTS, graphs_per_second, passes_messages
-
-DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?!\w|\.\d)")
-TABLE = re.compile(r"<!-- (.+?): written by make tables -->.*?<!-- end of \1 -->", re.S)
-CODE = re.compile(r"^```bash\n.*?^```$", re.M | re.S)
+from tools.result_tables import VARIANTS
 
 
-def run(name: str, seed: int = 0) -> dict:
-    path = RESULTS / f"{name}-zinc-seed{seed}.json"
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def stated() -> list[str]:
-    """Every part of the text that contains a decimal, with the numbers of the records."""
-    losses = [epoch["train_loss"] for epoch in run("egt-100k-spe-do")["curve"]]
-    gins = [run("gin-100k", seed)["result"]["test_mae"] for seed in range(3)]
-    last = {name: run(name)["curve"][-1] for name in ("signnet", "graphormer-slim")}
-    rings = [epoch["val_mae"] for epoch in run("csa-rings")["curve"]]
-    _, deviation = get_recipe("gatedgcn-pe/zinc").paper_result["test_mae"]
-    return [
-        f"the training loss rose from {losses[560]:.3f} to {losses[561]:.3f}.",
-        f"errors of `gin-100k` lie between {min(gins):.3f} and {max(gins):.3f}.",
-        # The second deviation is that of EGT's paper, which no recipe holds.
-        f"Graphormer's and GRPE's print ± {deviation}, and EGT's prints ± 0.013.",
-        f"the training error is {last['signnet']['train_loss']:.3f} and the validation error "
-        f"{last['signnet']['val_mae']:.3f},",
-        f"the two errors are {last['graphormer-slim']['train_loss']:.3f} and "
-        f"{last['graphormer-slim']['val_mae']:.3f}.",
-        f"It should be {rings[0]:.3f} after the first epoch and {rings[1]:.3f} after the second.",
-        f"should fall to {rings[4]:.2f} after 5 epochs, {rings[19]:.2f} after 20, "
-        f"{rings[49]:.2f} after 50 and {rings[99]:.2f} after 100.",
-    ]
-
-
-def test_each_decimal_in_the_text_of_the_results_page_is_that_of_a_record():
-    page = (ROOT / "book/results/index.md").read_text(encoding="utf-8")
-    text = CODE.sub("", TABLE.sub("", page))
-    for sentence in stated():
-        assert sentence in text
-        text = text.replace(sentence, "")
-    text = re.sub(r"\bsections? \d+\.\d+", "", text)
-    assert DECIMAL.findall(text) == []
-
-
-def stated_of_runs() -> list[str]:
-    """The same of the page "How the runs were made"."""
+def test_the_cosine_schedule_ends_two_deviations_above_the_published_error():
     published, deviation = get_recipe("gatedgcn-pe/zinc").paper_result["test_mae"]
-    ours = recorded("gatedgcn-pe/zinc")
-    variants = {record.name: record.result for record in read_records(VARIANTS)}
-    cosine = variants["gatedgcn-pe/zinc-cosine"]
-    signs = variants["gatedgcn-pe/zinc-signs-per-graph"]
-    gap = mean(record.result["test_mae"] for record in ours) - published
-    above = cosine["test_mae"] - published
-    assert round(above / deviation) == 2
-    best = [each["val_mae"] for each in (*(record.result for record in ours), cosine, signs)]
-    later = {"gin-100k/zinc": 0.0, "gin/zinc": 0.0}
-    others = []
-    for result in results(read_results([RESULTS])):
-        monitor = f"val_{result.recipe.task.monitor}"
-        gaps = [abs(r.curve[-1][monitor] - r.result[monitor]) for r in result.records]
-        if result.recipe.name in later:
-            later[result.recipe.name] = mean(gaps)
-        else:
-            others += gaps
-    assert max(others) < 0.006
-    few, many = later.values()
-    colours = {(row["bonds"], row["rounds"]): row for row in measurement("colour-counts")["rows"]}
-    ignored = [colours[False, n]["test_mae"] - colours[True, n]["test_mae"] for n in range(1, 6)]
-    assert min(ignored) > 0
-    return [
-        f"if the bond types are ignored, with four rounds by {ignored[3]:.3f}.",
-        f"misses the published error, {published}, by {gap:.3f}.",
-        f"falls from {ours[0].result['test_mae']:.3f} to {cosine['test_mae']:.3f}. "
-        f"This is {above:.3f} above the published error,",
-        f"best validation error, between {min(best):.3f} and {max(best):.3f}, so",
-        f"worse than the best by {few:.3f} and {many:.3f}. "
-        "For all other models the two epochs differ by less than 0.006,",
-    ]
+    (cosine,) = (r for r in read_records(VARIANTS) if r.name == "gatedgcn-pe/zinc-cosine")
+    assert round((cosine.result["test_mae"] - published) / deviation) == 2
 
 
-def test_each_decimal_in_the_text_of_the_page_on_runs_is_that_of_a_record():
-    page = (ROOT / "book/results/runs.md").read_text(encoding="utf-8")
-    text = TABLE.sub("", page)
-    for sentence in stated_of_runs():
-        assert sentence in text
-        text = text.replace(sentence, "")
-    text = re.sub(r"\bsections? \d+\.\d+", "", text)
-    assert DECIMAL.findall(text) == []
-
-
-def test_the_speeds_in_the_text_of_the_page_on_runs_are_those_of_the_records():
-    page = (ROOT / "book/results/runs.md").read_text(encoding="utf-8")
-    small, transformers, pattern = [], [], []
-    for result in results(read_results([RESULTS])):
-        on_cpu = [each for each in result.records if each.device.startswith("CPU")]
-        if not on_cpu:
-            continue
-        speed = mean(map(graphs_per_second, on_cpu))
-        if result.recipe.dataset == "pattern":
-            pattern.append(speed)
-        elif not passes_messages(result):
-            transformers.append(speed)
-        elif "100k" in result.recipe.name:
-            small.append(speed)
-    assert f"on {min(small):,.0f} to {max(small):,.0f} molecules a second" in page
-    assert (
-        f"train on {min(transformers):.0f} to {max(transformers):.0f} molecules a second." in page
-    )
-    assert f"train on {pattern[0]:.0f} and {pattern[1]:.0f} graphs a second" in page
-
-
-def test_the_times_of_the_first_runs_to_try_are_those_of_the_records():
-    page = (ROOT / "book/results/index.md").read_text(encoding="utf-8")
-    minutes = [run("gin-100k", seed)["seconds"] / 60 for seed in range(3)]
-    assert f"took {min(minutes):.0f} to {max(minutes):.0f} minutes per seed on one core" in page
-    seconds = [epoch["seconds"] for epoch in run("csa-rings")["curve"][:2]]
-    assert "two epochs, which take about 50 seconds each" in page
-    assert all(round(each, -1) == 50 for each in seconds)
+def test_ignored_bond_types_raise_the_error_for_every_number_of_rounds():
+    rows = measurement("colour-counts")["rows"]
+    errors = {(row["bonds"], row["rounds"]): row["test_mae"] for row in rows}
+    assert all(errors[False, rounds] > errors[True, rounds] for _, rounds in errors)
 
 
 def test_the_cost_of_a_prediction_without_pytorch_is_that_of_the_record():
@@ -140,7 +37,7 @@ def test_the_cost_of_a_prediction_without_pytorch_is_that_of_the_record():
     alone, package = record["onnx"], record["package"]
     page = (ROOT / "book/onnx.md").read_text(encoding="utf-8")
     stated = [
-        f"take {alone['seconds']:.1f} s and {alone['peak_mib']:.0f} MiB of memory",
+        f"takes {alone['seconds']:.1f} s and {alone['peak_mib']:.0f} MiB of memory",
         f"take {package['seconds']:.1f} s and {package['peak_mib']:.0f} MiB",
         f"takes {alone['ms_alone']:.1f} ms if it is predicted by itself, and "
         f"{alone['ms_reading']:.1f} ms of this",
@@ -148,6 +45,23 @@ def test_the_cost_of_a_prediction_without_pytorch_is_that_of_the_record():
     ]
     assert [sentence for sentence in stated if sentence not in page] == []
     assert alone["seconds_in_batches"] < alone["ms_alone"] * record["molecules"] / 1000
+
+
+def test_the_errors_on_the_page_on_onnx_are_those_of_its_model():
+    page = (ROOT / "book/onnx.md").read_text(encoding="utf-8")
+    (printed,) = re.findall(r"```text\n(.*?)```", page, re.S)
+    smiles, values = zip(*map(str.split, printed.strip().splitlines()), strict=True)
+    predicted = [float(value) for value in values]
+    of_model = load("grpe-100k/molecules").predict([*smiles])
+    assert predicted == pytest.approx(of_model.tolist(), abs=1e-3)
+    exact = [penalized_logp(Chem.MolFromSmiles(text)) for text in smiles]
+    assert f"are {listed(exact, 3)}".replace("-", "\N{MINUS SIGN}") in page
+    errors = [abs(a - b) for a, b in zip(predicted, exact, strict=True)]
+    assert f"off by {listed(errors, 2)}" in page
+    (error, *_) = (run.result["test_mae"] for run in recorded("grpe-100k/molecules"))
+    assert f"the mean absolute error of this model is {error:.2f}" in page
+    assert min(graph.num_nodes for graph in load_dataset("molecules").train) == 9
+    assert "have at least nine" in page
 
 
 def test_the_memory_of_the_largest_ring_is_that_of_the_record():

@@ -79,6 +79,11 @@ def test_a_full_disk_raises_and_the_next_run_continues(whole):
     assert full.code == 1
     assert "File too large" in full.output or name == "download"
     assert "Traceback" not in full.output
+    if name == "train":
+        assert f"{folder / jobs.RUN}/run.json: File too large. What was saved before is kept." in (
+            full.output
+        )
+        assert "Run the same command with --auto-resume to continue." in full.output
     assert not [path for path in rubbish(folder) if path.endswith(".tmp")]
     assert done(job, folder).code == 0
     assert result(folder) == expected

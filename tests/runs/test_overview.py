@@ -88,6 +88,14 @@ def test_targets_that_are_constant_or_unknown_in_a_split_are_named():
     ]
 
 
+def test_a_class_that_all_molecules_of_a_split_have_is_called_by_its_name():
+    classes = torch.tensor([0, 1, 0, 2, 2])
+    data = molecules(classes, ["C", "CC", "CCC", "CO", "CN"], torch.tensor([0, 0, 1, 2, 2]))
+    expected = ["smell is fruity for all molecules of the split 'test'."]
+    of_command_line = ["smell = green", "smell = musky", "smell = fruity"]
+    assert constants(data, graph_multiclass(3), of_command_line) == expected
+
+
 def test_the_overview_counts_molecules_classes_and_parameters():
     model = torch.nn.Linear(1000, 2)
     y = torch.tensor([float(i % 2) for i in range(len(SMILES))])
@@ -109,3 +117,6 @@ def test_the_table_marks_the_best_score_and_explains_missing_ones():
     assert table({"constant": [2.0], "model": [1.0]}, "mae")[-1] == "model     1  (best)"
     assert table({"constant": [0.5], "model": [0.9]}, "auroc")[-1] == "model     0.9  (best)"
     assert table({"m": [math.nan]}, "auroc")[-1] == "m  none: one class in the test split"
+    for metric in ("mae", "accuracy"):
+        last = table({"m": [math.nan]}, metric)[-1]
+        assert last == "m  none: no known target in the test split"

@@ -132,6 +132,18 @@ def test_a_folder_holds_one_run_that_resumes_only_on_request(monkeypatch, tmp_pa
         run(tmp_path)
 
 
+def test_a_run_is_resumed_although_the_notes_of_its_recipe_were_rewritten(monkeypatch, tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr("gtcourse.runs.run._result", raise_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path)
+    path = tmp_path / "run.json"
+    begun = json.loads(path.read_text())
+    begun["config"]["notes"] = "the weights are the best in validation; as an earlier release said"
+    path.write_text(json.dumps(begun))
+    assert run(tmp_path, resume=True).config["notes"] != begun["config"]["notes"]
+
+
 @pytest.mark.parametrize("change", ["y", "x", "split"])
 def test_resuming_with_different_data_of_the_same_name_raises(tmp_path, change):
     run(tmp_path)
@@ -200,6 +212,21 @@ def test_the_starting_weights_are_part_of_a_runs_identity(tmp_path):
             train(recipe, data, command="none", out=tmp_path / "run", progress=False)
     with pytest.raises(ValueError, match="holds another run, different in changed;"):
         train(recipe, data, command="none", out=tmp_path / "run", resume=None, progress=False)
+
+
+@pytest.mark.parametrize("targets", [["y"], ["y", "z"]])
+def test_a_fine_tuned_gin_has_new_heads_and_trained_layers(tmp_path, targets):
+    """GIN has a head for each layer, none of which it keeps."""
+    own = own_recipe("gin-100k/zinc", "regression", ["y"], "zinc").at(epochs=1, batch_size=4)
+    train(own, tiny("zinc", 6), command="none", out=tmp_path / "start", progress=False)
+    trained = load(tmp_path / "start").model.cpu().state_dict()
+    other = own_recipe("gin-100k/zinc", "regression", targets, "zinc")
+    weights = fine_tuned(other, tmp_path / "start").build_model().state_dict()
+    heads = {name for name in weights if name.startswith("heads.")}
+    assert len(heads) == 2 * 5  # weight and bias, of the input and of four layers
+    assert all(weights[name].shape[0] == len(targets) for name in heads)
+    for name, weight in weights.items():
+        assert weight.equal(trained[name]) == (name not in heads), name
 
 
 def test_fingerprints_of_earlier_releases_are_read(tmp_path):

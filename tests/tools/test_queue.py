@@ -1,5 +1,7 @@
 """The queue of long runs, with small commands in the place of the training."""
 
+import errno
+import os
 import sys
 import time
 
@@ -35,6 +37,24 @@ def test_a_finished_runs_record_is_copied_and_the_run_is_not_repeated(folders):
     assert work(code) == "done"
     assert (folders / "RESULTS" / record.name).read_text() == "1"
     assert work("raise SystemExit(1)") == "done"
+
+
+def test_a_full_disk_fails_one_run_and_leaves_the_earlier_record(folders, monkeypatch):
+    def full(record, copy):
+        copy.write_text("half of")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    record = folders / "FOLDER" / "csa-seed0" / "csa-seed0.json"
+    record.parent.mkdir()
+    record.write_text("new")
+    recorded = folders / "RESULTS" / record.name
+    recorded.write_text("old")
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.copyfile", full)
+        assert work("") == f"failed: {recorded}: No space left on device"
+    assert recorded.read_text() == "old"
+    assert work("") == "done"
+    assert [path.read_text() for path in recorded.parent.iterdir()] == ["new"]
 
 
 def test_at_the_deadline_a_run_is_interrupted_and_no_other_starts():

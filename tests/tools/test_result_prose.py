@@ -1,0 +1,59 @@
+"""The numbers in the sentences of the results pages are those of the records."""
+
+import re
+
+import pytest
+
+from tools import result_prose
+from tools.result_prose import PROSE, expression, filled, unfilled
+from tools.result_tables import RESULTS
+
+
+@pytest.fixture(params=PROSE)
+def page(request):
+    return request.param, (RESULTS / request.param).read_text(encoding="utf-8")
+
+
+def test_every_number_with_decimals_is_filled_from_a_record(page):
+    name, text = page
+    assert filled(name, text) == text
+
+
+def test_a_wrong_number_in_a_sentence_is_replaced(page):
+    name, text = page
+    for pattern in PROSE[name]:
+        sentence = re.search(expression(pattern), text)[0]
+        wrong = re.sub(r"\d+(,\d{3})*(\.\d+)?", "7.777", sentence)
+        if re.search(expression(pattern), wrong):
+            assert filled(name, text.replace(sentence, wrong)) == text
+
+
+def test_a_number_that_no_pattern_fills_raises(page):
+    name, text = page
+    with pytest.raises(ValueError, match=f"{name} has numbers .* does not fill: 0.1234$"):
+        filled(name, f"{text}\nThe error is 0.1234 in all runs.\n")
+
+
+def test_a_sentence_that_is_missing_raises(page):
+    name, text = page
+    pattern = [*PROSE[name]][-1]
+    with pytest.raises(ValueError, match=f"{name} has 0 places for .*; expected one"):
+        filled(name, re.sub(expression(pattern), "a few", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| 0.123 |".join(("<!-- a: written by make tables -->\n", "\n<!-- end of a -->")),
+        "```bash\ngtcourse train --learning-rate 0.123\n```",
+        "the package `torch` 7, `torch==2.13`",
+        "[a section](page.md#1.2-title) and Section 3.9",
+    ],
+)
+def test_tables_code_and_addresses_are_no_sentences(text):
+    assert unfilled("index.md", text) == []
+
+
+def test_ranges_that_no_table_shows_are_rounded_outwards():
+    assert result_prose.around([0.1666, 0.1919], 3) == {"low": 0.166, "high": 0.192}
+    assert result_prose.around([0.5, 0.5], 1) == {"low": 0.5, "high": 0.5}

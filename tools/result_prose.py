@@ -1,0 +1,454 @@
+"""The numbers in the sentences of book/results: filled in from the records, as its tables are.
+
+A pattern is a part of a sentence with a place for each number, such as "{low:.3f}". It occurs once
+on its page. Every number with decimals that no pattern fills is one of ``OTHER``, a setting or a
+rounded number that the sentence itself gives as approximate.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable
+from statistics import mean
+
+from experiments.csa_divergence import LAST
+from gtcourse.course.records import measurement, read_records, recorded
+from gtcourse.recipes import RECIPES
+from gtcourse.runs.record import Record, Result, read_results, results
+from tools.paths import ROOT
+from tools.result_tables import (
+    RESULTS,
+    VARIANTS,
+    conditions,
+    graphs_per_second,
+    passes_messages,
+)
+
+Numbers = dict[str, object]
+PLACE = re.compile(r"\{(\w+)(:[^}]*)?\}")
+NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
+
+RISE = 1.3
+"""In the epoch of the jump, the training loss is more than so many times that of the one before."""
+
+OTHER = {
+    "index.md": (),
+    "runs.md": (),
+    "divergence.md": ("0.5", "0.4", "0.2", "2.13", "2.0"),
+}
+"""Numbers with decimals that are no numbers of a record."""
+
+
+def filled(page: str, text: str) -> str:
+    """The text of a page with today's numbers in its sentences."""
+    for pattern, values in PROSE[page].items():
+        text = with_numbers(page, text, pattern, values())
+    if missing := unfilled(page, text):
+        raise ValueError(
+            f"{page} has numbers that tools/result_prose.py does not fill: {', '.join(missing)}"
+        )
+    return text
+
+
+def with_numbers(page: str, text: str, pattern: str, values: Numbers) -> str:
+    """The text with a sentence that has today's numbers."""
+    text, count = re.subn(expression(pattern), lambda _: pattern.format(**values), text)
+    if count != 1:
+        raise ValueError(
+            f"{page} has {count} places for {pattern!r} of tools/result_prose.py; expected one"
+        )
+    return text
+
+
+def expression(pattern: str) -> str:
+    """The regular expression of a pattern with any numbers."""
+    parts = [re.escape(part) for part in PLACE.split(pattern)[::3]]
+    return NUMBER.join(parts)
+
+
+def unfilled(page: str, text: str) -> list[str]:
+    """Numbers with decimals in the sentences of a page, apart from those that a pattern fills."""
+    for pattern in PROSE[page]:
+        text = re.sub(expression(pattern), "", text)
+    text = re.sub(
+        r"<!-- (.+?): written by make tables -->.*?<!-- end of \1 -->", "", text, flags=re.S
+    )
+    text = re.sub(r"^```(?!\{figure\}).*?^```", "", text, flags=re.S | re.M)
+    text = re.sub(r"\]\([^)]*\)|`[^`]*`", "", text)
+    text = re.sub(r"([Ss]ection|Eqs?\.|Table) \d+(\.\d+)?", "", text)
+    return [number for number in re.findall(r"\d+\.\d+", text) if number not in OTHER[page]]
+
+
+# The records.
+
+
+def run(name: str, seed: int = 0) -> Record:
+    (found,) = (record for record in recorded(name) if record.seed == seed)
+    return found
+
+
+def variant(name: str) -> Record:
+    (found,) = (record for record in read_records(VARIANTS) if record.name == name)
+    return found
+
+
+def on_zinc() -> list[Result]:
+    return [each for each in results(read_results([RESULTS]), "zinc") if each.records]
+
+
+def on_pattern() -> list[Result]:
+    return [each for each in results(read_results([RESULTS]), "pattern") if each.records]
+
+
+def paper(name: str) -> tuple[float, float]:
+    return RECIPES[name].paper_result["test_mae"]
+
+
+def of_files(name: str) -> dict:
+    return json.loads((ROOT / "experiments" / "records" / f"{name}.json").read_text())
+
+
+def between(numbers: Iterable[float]) -> Numbers:
+    numbers = [*numbers]
+    return {"low": min(numbers), "high": max(numbers)}
+
+
+def around(numbers: Iterable[float], digits: int) -> Numbers:
+    """The same, rounded to so many decimals, down and up."""
+    numbers = [*numbers]
+    return {"low": -above(-min(numbers), digits), "high": above(max(numbers), digits)}
+
+
+def above(number: float, digits: int = 0) -> float:
+    """The next larger number with so many decimals."""
+    return math.ceil(number * 10**digits) / 10**digits
+
+
+# Results.
+
+
+def machines_of_egt() -> Numbers:
+    device = run("egt-100k-spe-do/zinc").device
+    (first, last), (again, end) = (map(int, span) for span in re.findall(r"(\d+) to (\d+)", device))
+    return {"gpu": last - first + 1, "cpu": end - again + 1}
+
+
+def rise_of_egt() -> Numbers:
+    gpu = machines_of_egt()["gpu"]
+    curve = run("egt-100k-spe-do/zinc").curve
+    return {"before": curve[gpu]["train_loss"], "after": curve[gpu + 1]["train_loss"]}
+
+
+def deviations_of_gatedgcn_pe() -> Numbers:
+    (printed,) = (
+        note.paper for note in RECIPES["gatedgcn-pe/zinc"].notes if note.about == "printed result"
+    )
+    of_egt = re.search(r"± ([\d.]+) in EGT", printed)[1]
+    return {"graphormer": f"{paper('gatedgcn-pe/zinc')[1]:g}", "egt": of_egt}
+
+
+def errors_at_the_end(name: str) -> Numbers:
+    last = run(name).curve[-1]
+    return {"train": last["train_loss"], "val": last["val_mae"]}
+
+
+def of_csa_rings() -> Numbers:
+    errors = [row["val_mae"] for row in run("csa-rings/zinc").curve]
+    return {f"after_{n}": errors[n - 1] for n in (1, 2, 5, 20, 50, 100)}
+
+
+INDEX: dict[str, Callable[[], Numbers]] = {
+    "EGT with about {parameters:,} parameters": lambda: {
+        "parameters": round(run("egt-100k-spe-do/zinc").parameters, -3)
+    },
+    "GRPE with about {parameters:,} parameters": lambda: {
+        "parameters": round(run("grpe-small/zinc").parameters, -4)
+    },
+    "a GPU the next {gpu}, and the CPU again the last {cpu} and the test": machines_of_egt,
+    "the training loss rose from {before:.3f} to {after:.3f}": rise_of_egt,
+    "errors of `gin-100k` lie between {low:.3f} and {high:.3f}": lambda: between(
+        record.result["test_mae"] for record in recorded("gin-100k/zinc")
+    ),
+    "GRPE's print ± {graphormer}, and EGT's prints ± {egt}": deviations_of_gatedgcn_pe,
+    "although it has only about {parameters:,} parameters": lambda: {
+        "parameters": round(run("egt-100k-spe-do/zinc").parameters, -3)
+    },
+    "the training error is {train:.3f} and the validation error {val:.3f}, so": lambda: (
+        errors_at_the_end("signnet/zinc")
+    ),
+    "Graphormer's run, the two errors are {train:.3f} and {val:.3f}": lambda: errors_at_the_end(
+        "graphormer-slim/zinc"
+    ),
+    "from the first epoch on for {epochs} epochs": lambda: {"epochs": len(bounded())},
+    "took {low:.0f} to {high:.0f} minutes per seed": lambda: between(
+        record.seconds / 60 for record in recorded("gin-100k/zinc")
+    ),
+    "which take about {seconds:.0f} seconds each": lambda: {
+        "seconds": round(run("csa-rings/zinc").seconds / 100, -1)
+    },
+    "It should be {after_1:.3f} after the first epoch and {after_2:.3f} after": of_csa_rings,
+    (
+        "{after_5:.2f} after 5 epochs, {after_20:.2f} after 20, {after_50:.2f} after 50 and "
+        "{after_100:.2f} after 100"
+    ): of_csa_rings,
+}
+
+# How the runs were made.
+
+
+def gap_of_gatedgcn_pe() -> Numbers:
+    published, _ = paper("gatedgcn-pe/zinc")
+    ours = mean(record.result["test_mae"] for record in recorded("gatedgcn-pe/zinc"))
+    return {"published": f"{published:g}", "gap": ours - published}
+
+
+def with_cosine() -> Numbers:
+    before = run("gatedgcn-pe/zinc").result["test_mae"]
+    after = variant("gatedgcn-pe/zinc-cosine").result["test_mae"]
+    return {"before": before, "after": after, "gap": after - paper("gatedgcn-pe/zinc")[0]}
+
+
+def validation_of_gatedgcn_pe() -> Numbers:
+    runs = recorded("gatedgcn-pe/zinc")
+    runs += [variant(f"gatedgcn-pe/zinc-{name}") for name in ("signs-per-graph", "cosine")]
+    return between(record.result["val_mae"] for record in runs)
+
+
+def gap_of_bonds() -> Numbers:
+    rows = measurement("colour-counts")["rows"]
+    with_bonds, without = (
+        next(r["test_mae"] for r in rows if r["rounds"] == 4 and r["bonds"] is bonds)
+        for bonds in (True, False)
+    )
+    return {"gap": without - with_bonds}
+
+
+def last_above_best(result: Result) -> list[float]:
+    """Of each seed's validation score, the difference between the last epoch and the best."""
+    monitor = f"val_{result.recipe.task.monitor}"
+    return [abs(record.curve[-1][monitor] - record.result[monitor]) for record in result.records]
+
+
+def last_epochs_of_gin() -> Numbers:
+    gaps = {each.recipe.name: mean(last_above_best(each)) for each in on_zinc()}
+    return {"small": gaps["gin-100k/zinc"], "large": gaps["gin/zinc"]}
+
+
+def last_epochs_of_others() -> Numbers:
+    ran = [each for each in results(read_results([RESULTS])) if each.records]
+    others = [each for each in ran if not each.recipe.name.startswith("gin")]
+    return {"bound": above(max(gap for each in others for gap in last_above_best(each)), 3)}
+
+
+def speeds(found: Iterable[Result]) -> list[float]:
+    """Graphs a second of each recipe that ran on a CPU alone."""
+    return [
+        mean(map(graphs_per_second, each.records))
+        for each in found
+        if all(record.device.startswith("CPU") for record in each.records)
+    ]
+
+
+def speeds_on_pattern() -> Numbers:
+    found = on_pattern()
+    of_model = dict(zip((r.recipe.name for r in found), speeds(found), strict=True))
+    return {"egt": of_model["egt-100k/pattern"], "csa": of_model["csa/pattern"]}
+
+
+RUNS: dict[str, Callable[[], Numbers]] = {
+    "misses the published error, {published}, by {gap:.3f}": gap_of_gatedgcn_pe,
+    ("of this seed falls from {before:.3f} to {after:.3f}. This is {gap:.3f} above"): with_cosine,
+    "between {low:.3f} and {high:.3f}, so the validation error": validation_of_gatedgcn_pe,
+    "with four rounds by {gap:.3f}": gap_of_bonds,
+    "Our PATTERN has {train} graphs for training and {test} for the test": lambda: (
+        on_pattern()[0].records[0].data["sizes"]
+    ),
+    "last epoch is worse than the best by {small:.3f} and {large:.3f}": last_epochs_of_gin,
+    "the two epochs differ by less than {bound:.3f}": last_epochs_of_others,
+    "about 100,000 parameters train on {low:,.0f} to {high:,.0f} molecules": lambda: between(
+        speeds(r for r in on_zinc() if r.recipe.name.split("/")[0].endswith("-100k"))
+    ),
+    "have more parameters and train on {low:.0f} to {high:.0f} molecules": lambda: between(
+        speeds(r for r in on_zinc() if not passes_messages(r))
+    ),
+    "Transformers train on {egt:.0f} and {csa:.0f} graphs a second": speeds_on_pattern,
+}
+
+# The complete training of csa-rings.
+
+
+def diverged(key: str) -> dict[int, float]:
+    """Training loss by epoch."""
+    return {row["epoch"]: row["train_loss"] for row in of_files("csa-rings-diverged")[key]}
+
+
+def jump(key: str) -> int:
+    """The epoch in which the training loss of a diverged run rises."""
+    losses = diverged(key)
+    return next(
+        epoch
+        for epoch, loss in losses.items()
+        if epoch > 100 and loss > RISE * losses.get(epoch - 1, math.inf)
+    )
+
+
+def steps() -> dict[int, tuple[float, float]]:
+    """Loss and norm of the gradient of each step that was recorded of the epoch of the jump."""
+    return {step: (loss, norm) for step, loss, norm in of_files("csa-rings-divergence")["steps"]}
+
+
+def largest_norm_of_epochs() -> Numbers:
+    rows = of_files("csa-rings-diverged")["cpu_again"]
+    norms = (row["gradient_norm"]["100 %"] for row in rows if row["epoch"] <= 117)
+    return {"norm": above(max(norms))}
+
+
+def trials(start: int, implementation: str, pairs: str, also: str = "") -> list[dict]:
+    """The trials of one row of the page's table."""
+    wanted = (str(start), implementation, pairs, also)
+    return [t for t in of_files("csa-rings-divergence")["trials"] if conditions(t) == wanted]
+
+
+def losses(*row: object) -> list[float]:
+    return [trial["loss"] for trial in trials(*row)]
+
+
+def of_run() -> float:
+    return mean(loss for loss, _ in [*steps().values()][-LAST:])
+
+
+AGAIN = "drawn again"
+SAME = "as in the run"
+BOUND = "logits bounded by 5"
+
+
+def of_bound() -> Numbers:
+    (own,) = losses(220, "literal", SAME, BOUND)
+    (without,) = losses(220, "literal", SAME)
+    return {"own": own, "without": without}
+
+
+def draws_with_bound() -> Numbers:
+    free = between(losses(220, "literal", AGAIN))
+    return {
+        **between(losses(220, "literal", AGAIN, BOUND)),
+        "free_low": free["low"],
+        "free_high": free["high"],
+    }
+
+
+def norms_with_bound() -> Numbers:
+    found = of_files("csa-rings-divergence")["trials"]
+    bounded = max(trial["largest norm"] for trial in found if "clip" in trial)
+    free = max(t["largest norm"] for t in trials(220, "literal", AGAIN))
+    (own,) = trials(220, "literal", SAME)
+    return {"bounded": above(bounded), "free": max(free, own["largest norm"])}
+
+
+def high_of_later_steps() -> Numbers:
+    found = losses(210, "fast", AGAIN) + losses(215, "fast", AGAIN)
+    first, second = sorted(found)[-2:]
+    return {"first": first, "second": second}
+
+
+def bounded() -> list[dict]:
+    """The curve of the authors' code with bounded logits, from the first epoch on."""
+    return of_files("csa-rings-authors")["from scratch, logits bounded by 5"]["curve"]
+
+
+def last_of_bounded() -> Numbers:
+    curve = [row for row in bounded() if row["epoch"] >= 111]
+    return {
+        **around((row["train_loss"] for row in curve), 3),
+        "end": curve[-1]["epoch"],
+        "norm": above(max(row["largest_norm"] for row in curve)),
+    }
+
+
+def of_authors() -> Numbers:
+    curves = of_files("csa-rings-authors")["curves"]
+    return {
+        **around((row["train_loss"] for curve in curves.values() for row in curve), 3),
+        "short": min(curve[-1]["epoch"] for curve in curves.values()),
+        "long": curves["0"][-1]["epoch"],
+    }
+
+
+def authors_difference() -> Numbers:
+    found = of_files("csa-rings-authors")["same function as ours"]
+    return {"difference": 1e8 * max(v for k, v in found.items() if k.startswith("relative"))}
+
+
+DIVERGENCE: dict[str, Callable[[], Numbers]] = {
+    (
+        "Seed 0 jumps in epoch {cpu} on the CPU and in epoch {gpu} on the GPU, and seed 1 in epoch "
+        "{seed1}"
+    ): lambda: {key: jump(key) for key in ("cpu", "gpu", "seed1")},
+    "On the GPU it is {loss:.2f} in epoch {epoch}": lambda: {
+        "epoch": max(diverged("gpu")),
+        "loss": diverged("gpu")[max(diverged("gpu"))],
+    },
+    "The loss of seed 0 jumped in epoch {epoch} on a CPU": lambda: {"epoch": jump("cpu")},
+    "and there it jumped in epoch {epoch}": lambda: {"epoch": jump("gpu")},
+    "After the jump it never fell below {low:.2f}": lambda: around(
+        (loss for epoch, loss in diverged("gpu").items() if epoch > jump("gpu")), 2
+    ),
+    "and its loss jumped in epoch {epoch}": lambda: {"epoch": jump("seed1")},
+    "the norm before clipping never exceeds {norm:.0f}": largest_norm_of_epochs,
+    "the mean over epoch 117, which is {loss:.2f}": lambda: {"loss": diverged("cpu")[117]},
+    "these trials end at about {loss:.1f} instead of {of_run:.2f}": lambda: {
+        "loss": mean(losses(205, "fast", AGAIN)),
+        "of_run": of_run(),
+    },
+    "the four trials end between {low:.2f} and {high:.2f}": lambda: between(
+        losses(220, "fast", AGAIN)
+    ),
+    "left out, the loss ends between {low:.2f} and {high:.2f}": lambda: between(
+        losses(220, "fast", SAME, "one of steps 220 to 225 left out")
+    ),
+    "The loss ends lowest, at {first:.2f} and {last:.2f}": lambda: dict(
+        zip(
+            ("first", "last"),
+            sorted(losses(220, "fast", SAME, "one of steps 220 to 225 left out")),
+            strict=False,
+        )
+    ),
+    "all four trials end at {high:.2f} or below": lambda: between(
+        losses(220, "fast", AGAIN, "0.1 × the learning rate")
+    ),
+    "one of four still ends at {high:.2f}": lambda: between(
+        losses(220, "fast", AGAIN, "0.5 × the learning rate")
+    ),
+    "The trial without ablation ends at {low:.2f}": lambda: between(losses(220, "fast", "none")),
+    "end at {first:.2f} and {second:.2f}, which is as high": high_of_later_steps,
+    "is already between {low:.0f} and {high:.0f}, far above": lambda: between(
+        of_files("csa-rings-divergence")["largest score"].values()
+    ),
+    "own draws the loss ends at {own:.2f} instead of {without:.2f}": of_bound,
+    (
+        "it ends between {low:.2f} and {high:.2f} instead of between {free_low:.2f} and "
+        "{free_high:.2f}"
+    ): draws_with_bound,
+    (
+        "the norm of the gradient never exceeds {bounded:.0f}. Without the bound it reaches "
+        "{free:.0f}"
+    ): norms_with_bound,
+    "After {epochs} epochs its loss has not jumped": lambda: {"epochs": len(bounded())},
+    (
+        "In epochs 111 to {end} the mean training loss of an epoch lies between {low:.3f} and "
+        "{high:.3f}, and the norm of the gradient stays below {norm:.0f}"
+    ): last_of_bounded,
+    "had all jumped by epoch {epoch}": lambda: {
+        "epoch": max(jump(key) for key in ("cpu", "gpu", "seed1"))
+    },
+    "the relative difference is at most {difference:.0f} · 10⁻⁸": authors_difference,
+    (
+        "None of the three jumped in epochs 117 to {short}, nor did the first up to epoch {long}. "
+        "The mean training losses of the epochs lie between {low:.3f} and {high:.3f}"
+    ): of_authors,
+    "reports a standard deviation of {deviation:g} over ten seeds": lambda: {
+        "deviation": paper("csa-rings/zinc")[1]
+    },
+}
+
+PROSE = {"index.md": INDEX, "runs.md": RUNS, "divergence.md": DIVERGENCE}
