@@ -7,6 +7,7 @@ do not wait for PyTorch and PyG.
 from __future__ import annotations
 
 import atexit
+import errno
 import gc
 import json
 import math
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
@@ -39,6 +41,7 @@ from gtcourse.names import (
     check_recipe,
     check_table_exists,
     model_path,
+    shipped_seeds,
 )
 
 if TYPE_CHECKING:
@@ -56,6 +59,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors of the operating system that say that a disk, a quota or a file is full."""
 
 DASK_SECONDS = 60
 """How long a Dask scheduler may take to write its file, and then to answer."""
@@ -153,6 +159,9 @@ MAX_ATOMS_HELP = (
 OF_CSV = ("smiles", "target", "task", "split", "folds", "largest_fragment", "max_atoms")
 """Options of ``train`` for reading --csv."""
 
+BASELINES = "baselines.json"
+"""The file in a run's folder with the scores of simple predictors on its test molecules."""
+
 TEXT_ENDINGS = (".csv", ".tsv", ".txt")
 """Suffixes of the tables that ``predict`` writes."""
 
@@ -218,14 +227,19 @@ def recipes(
         recipe = get_recipe(name)
         with torch.device("meta"):  # counted without memory
             parameters = sum(p.numel() for p in recipe.build_model().parameters())
+        settings = recipe.config()
+        del settings["notes"]
         about = {
-            **recipe.config(),
+            **settings,
             "parameters": parameters,
             "paper_parameters": recipe.paper_parameters,
             "paper_result": recipe.paper_result,
         }
         for key, value in about.items():
             print(f"{key}: {value}")
+        print("notes:")
+        for note in recipe.notes:
+            print(f"  {note}")
         return
     listed = [recipe for recipe in RECIPES.values() if dataset in (None, recipe.dataset)]
     if not listed:
@@ -503,6 +517,9 @@ def train(
         accumulate=accumulate,
     )
     if is_first:
+        if simple:
+            content = json.dumps({"metric": chosen.task.monitor, "scores": simple}, indent=2)
+            (folder / BASELINES).write_text(f"{content}\n", encoding="utf-8")
         _say_result(chosen, record.result, simple)
         print(f"{record.seconds:.0f} s; the record: {folder / record.filename}")
 
@@ -750,7 +767,9 @@ def predict(
 
     [bold]gtcourse predict runs/csa-rings-zinc-on-my-seed0 CCO[/]
     """
-    if not ensemble:
+    if ensemble:
+        _check_ensemble(model)
+    else:
         model_path(model)
     if csv is None and not molecules:
         raise ValueError("there is no molecule; expected SMILES or --csv FILE.")
@@ -787,22 +806,27 @@ def predict(
     members = predictor.members if isinstance(predictor, Ensemble) else [predictor]
     for member in members:
         member.largest_fragment |= largest_fragment
-    found = predictor.predict_rows([*table[smiles]], logits=logits, max_atoms=max_atoms)
+    rows = [*table[smiles]]
+    found = predictor.predict_rows(rows, logits=logits, max_atoms=max_atoms)
     reasons = [reason for reason in found["reason"] if reason]
+    about_pieces = "" if largest_fragment else _about_pieces(rows, found["reason"])
     if len(reasons) == len(table):
-        raise ValueError(_no_prediction(reasons))
+        raise ValueError(f"{_no_prediction(reasons)} {about_pieces}")
     unlike = sum(value < SIMILAR for value in found.get("similarity", ()))
     if out is None and not reasons:
         del found["reason"]
     separator = table.attrs.get("separator", ",")
+    column_of = {}
     for name, values in found.items():
-        table[_free_name(name, table)] = values
+        column_of[name] = _free_name(name, table)
+        table[column_of[name]] = values
     if out is None:
         print(table.to_string(index=False, na_rep="", max_colwidth=80))
     else:
         with replacing(out) as temporary:
             table.to_csv(temporary, index=False, sep=separator, float_format="%.6g")
-        print(f"{len(table) - len(reasons)} predictions: {out}")
+        num_predicted = len(table) - len(reasons)
+        print(f"{num_predicted} {'prediction' if num_predicted == 1 else 'predictions'}: {out}")
     if unlike:
         verb = "is" if unlike == 1 else "are"
         noun = "molecule" if len(table) == 1 else "molecules"
@@ -814,9 +838,34 @@ def predict(
     if reasons:
         typer.echo(
             f"{len(reasons)} of {len(table)} rows {'has' if len(reasons) == 1 else 'have'} no "
-            "prediction; see column 'reason'.",
+            f"prediction; see column {column_of['reason']!r}.",
             err=True,
         )
+        if about_pieces:
+            typer.echo(about_pieces, err=True)
+
+
+def _check_ensemble(model: str) -> None:
+    """Raises a ValueError for a name that cannot be one of an ensemble, without PyTorch."""
+    if len(shipped_seeds(model)) == 1:
+        several = [name for name in available() if len(shipped_seeds(name)) > 1]
+        raise ValueError(
+            f"{model} comes with one seed, and --ensemble needs several; expected one of "
+            f"{', '.join(several)}, or a folder that holds several finished runs."
+        )
+    if not shipped_seeds(model) and not os.path.isdir(model):
+        model_path(model)  # raises, and names similar models
+
+
+def _about_pieces(rows: list[str], reasons: list[str]) -> str:
+    """A sentence on salts and mixtures without a prediction; empty if there are none."""
+    count = sum("." in text for text, reason in zip(rows, reasons, strict=True) if reason)
+    if not count:
+        return ""
+    rows_are = "row without a prediction is a salt or a mixture"
+    if count > 1:
+        rows_are = "rows without a prediction are salts or mixtures"
+    return f"{count} {rows_are}: --largest-fragment keeps only the largest piece."
 
 
 def _no_prediction(reasons: list[str]) -> str:
@@ -1086,6 +1135,29 @@ def _print_means(commands: list[str], out: Path) -> None:
         if metric.partition("_")[0] in ("test", "val", "train") and len(values) > 1:
             missing = f" ({len(values)} runs)" if len(values) < len(records) else ""
             print(f"{metric:>16} {mean(values):.5g} ± {stdev(values):.2g}{missing}")
+    _print_baselines(commands, out)
+
+
+def _print_baselines(commands: list[str], out: Path) -> None:
+    """Prints the means of simple predictors over the runs of these commands on own molecules."""
+    from gtcourse.runs.record import read_results
+
+    scores = defaultdict(list)
+    metric = ""
+    for path in sorted(out.rglob(BASELINES)):
+        if any(record.command in commands for record in read_results([path.parent])):
+            found = json.loads(path.read_text(encoding="utf-8"))
+            metric = found["metric"]
+            for name, values in found["scores"].items():
+                scores[name].append(values[0])  # of all targets together
+    if not scores:
+        return
+    print(f"test {metric} of simple predictors in the same runs:")
+    width = max(map(len, scores))
+    for name, values in scores.items():
+        known = [value for value in values if not math.isnan(value)]
+        if len(known) > 1:
+            print(f"{name:>{width}} {mean(known):.5g} ± {stdev(known):.2g}")
 
 
 class Stopped(BaseException):
@@ -1107,9 +1179,19 @@ def _sentence(error: Exception) -> str:
     """The text that is printed for an error."""
     if isinstance(error, KeyError):
         return str(error.args[0])  # str(error) would quote it
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}."
+    if isinstance(error, OSError) and error.strerror is not None:
+        where = "" if error.filename is None else f"{error.filename}: "
+        return f"{where}{error.strerror}."
     return str(error)
+
+
+def _how_to_continue() -> str:
+    """How the work of a command that was stopped goes on; empty if it begins again anyway."""
+    if sys.argv[1:2] == ["train"]:
+        return "Run the same command with --auto-resume to continue."
+    if sys.argv[1:2] == ["prepare"]:
+        return "Run the same command to continue."
+    return ""
 
 
 def main() -> None:
@@ -1128,13 +1210,12 @@ def main() -> None:
     except Stopped as stop:
         number = stop.args[0]
         status = 128 + number
-        message = f"\nstopped by {signal.Signals(number).name}."
-        if sys.argv[1:2] in (["train"], ["prepare"]):
-            option = " with --auto-resume" if sys.argv[1] == "train" else ""
-            message += f" Run the same command{option} to continue."
+        message = f"\nstopped by {signal.Signals(number).name}. {_how_to_continue()}"
     except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
         message = _sentence(error)
         status = 1
+        if isinstance(error, OSError) and error.errno in FULL:
+            message += f" What was saved before is kept. {_how_to_continue()}"
     else:
         return
     typer.secho(f"gtcourse: {message.strip()}", fg="red", err=True)

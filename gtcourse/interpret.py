@@ -1,9 +1,9 @@
 """What attention looks at, and what a prediction depends on.
 
-Attention maps show what a model could use; gradients and ablations measure what it does use. They
-work on every Transformer of this package, gradients and ablations where it predicts one number for
-each graph. Gradients and :func:`leave_one_out` put the model in evaluation mode and restore its
-mode afterwards.
+Attention maps show which tokens a model reads. Gradients and ablations measure how much its
+prediction depends on them. All functions here work on every Transformer of this package. Gradients,
+and :func:`leave_one_out`, need a model that predicts one number for each graph. They put it in
+evaluation mode and restore its mode afterwards.
 
 Shapes:
     B: graphs in a batch
@@ -14,7 +14,8 @@ Shapes:
     T: tokens, V + N
 
 Unless a docstring says otherwise, ``attention`` is ``[B, L, H, T, T]`` and ``mask`` is ``[B, T]``,
-True at real tokens. ``batch.mask`` and results for nodes are ``[B, N]``, with zeros at padding.
+True at real tokens. In a row of attention are the weights that one token, the query, gives to all
+tokens. ``batch.mask`` and results for nodes are ``[B, N]``, with zeros at padding.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, clipped
-from gtcourse.graphs.check import check_batch, whole_number
+from gtcourse.graphs.check import check_batch, check_bools, whole_number
+from gtcourse.messages import shown
 from gtcourse.models.attention import AttentionProjections
 from gtcourse.models.bag import mean_pool
 from gtcourse.models.egt import EGTAttention
@@ -41,14 +43,41 @@ from gtcourse.train.loop import evaluating
 
 
 def token_mask(mask: Tensor, virtual_nodes: int) -> Tensor:
-    """The mask of all tokens, ``[B, V + N]``, from that of the nodes, ``[B, N]``."""
+    """Puts V virtual nodes, which are always real, before a mask of nodes.
+
+    Args:
+        mask: True at real nodes, ``[B, N]``.
+        virtual_nodes: V.
+
+    Returns:
+        True at real tokens, ``[B, V + N]``.
+
+    Raises:
+        ValueError: ``mask`` is no such tensor, or V is no whole number, 0 or more.
+    """
     virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
     _check_tensors(mask=mask)
+    if mask.dim() != 2 or mask.dtype != torch.bool:
+        raise ValueError(f"mask is {mask.dtype} {list(mask.shape)}; expected torch.bool [B, N].")
     return F.pad(mask, (virtual_nodes, 0), value=True)
 
 
 def between_nodes(attention: Tensor, virtual_nodes: int) -> Tensor:
-    """Attention without the virtual nodes, ``[..., N, N]``; its rows sum to less than one."""
+    """Cuts the virtual nodes off attention, so that rows and columns are those of the nodes.
+
+    What a node attends to virtual nodes is cut off as well. Its row then sums to less than one;
+    :func:`probabilities` divides it by its sum.
+
+    Args:
+        attention: ``[..., T, T]``.
+        virtual_nodes: V.
+
+    Returns:
+        The attention between the nodes, ``[..., N, N]``, as a view of the tensor given.
+
+    Raises:
+        ValueError: ``attention`` is no such tensor, or V is no whole number from 0 to T - 1.
+    """
     virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
     _check_tensors(attention=attention)
     if attention.dim() < 2 or attention.shape[-1] != attention.shape[-2]:
@@ -63,14 +92,22 @@ def between_nodes(attention: Tensor, virtual_nodes: int) -> Tensor:
 
 
 def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
-    """The weights of each real token on real tokens, divided by their sum; zeros where it is zero.
+    """Divides each row of attention by its sum over the real tokens.
 
-    The gated rows of EGT do not sum to one. Their sum, how far the gates of a head are open, is
-    lost here. ``attention`` is ``[B, ..., T, T]``, not negative.
+    Rows of real tokens then sum to one, except rows of zeros, which stay zero. Rows and columns of
+    padding are zero. EGT's gates make the sum of a row smaller than one. The size of that sum,
+    which says how far the gates of a head are open, is lost.
+
+    Args:
+        attention: Weights that are not negative, ``[B, ..., T, T]``.
+        mask: True at real tokens, ``[B, T]``.
+
+    Returns:
+        The divided weights, in the shape of ``attention``.
 
     Raises:
-        ValueError: The mask is not that of the tokens, such as that of the nodes where there are
-            virtual nodes.
+        ValueError: The mask is not that of the tokens. If there are virtual nodes, a mask of the
+            nodes alone is too short (:func:`token_mask`).
     """
     check_mask(attention, mask, "B, ..., T, T")
     pairs = mask[:, :, None] & mask[:, None]
@@ -81,11 +118,21 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
 def attention_entropy(attention: Tensor, mask: Tensor, *, share: bool = False) -> Tensor:
     """How widely each token spreads its attention: the entropy of its row, in nats.
 
-    Returns ``[tokens, L, H]``, for the real tokens of all graphs. With ``share`` the entropy is
-    divided by log n, that of even attention over the n tokens of a graph. It is then 1 for even
-    attention, and 0 where one token gets all of it or is the only one.
+    Args:
+        attention: Attention of all layers, ``[B, L, H, T, T]``.
+        mask: True at real tokens, ``[B, T]``.
+        share: Divide the entropy by log n, which is the entropy of even attention over the n tokens
+            of a graph. The result is then 1 for even attention. It is 0 if one token gets all of
+            the attention, and for a graph of one token.
+
+    Returns:
+        One entropy for each real token of all graphs, ``[tokens, L, H]``.
+
+    Raises:
+        ValueError: Attention and mask do not fit together, or ``share`` is neither True nor False.
     """
     check_mask(attention, mask)
+    check_bools(share=share)
     entropy = _entropy(probabilities(attention, mask))  # [B, L, H, T]
     if share:
         n = mask.sum(dim=1).clamp(min=2)  # [B]; log 1 is zero, as is the entropy of a single token
@@ -95,16 +142,28 @@ def attention_entropy(attention: Tensor, mask: Tensor, *, share: bool = False) -
 
 
 def head_similarity(one: Tensor, other: Tensor, mask: Tensor) -> Tensor:
-    r"""How alike two sets of heads look: 1 less the Jensen-Shannon distance, mean over tokens.
+    r"""How similar the heads of two layers are: one minus the mean Jensen-Shannon distance.
 
-    With :math:`m = (p + q) / 2` of two rows p and q and the Shannon entropy in bits,
+    A row p of one head and the row q of the same token in another head have the similarity
 
     .. math:: 1 - \sqrt{\operatorname{H}(m) - \tfrac12 \operatorname{H}(p) - \tfrac12
-              \operatorname{H}(q)} ,
+              \operatorname{H}(q)} , \qquad m = \tfrac12 (p + q),
 
-    which is 1 for two equal rows, and 0 for two that attend to no common token. The root is a
-    metric. The two sets are layers of any models, ``[B, H, T, T]`` and ``[B, H', T, T]``. Returns
-    ``[H, H']``.
+    where :math:`\operatorname{H}` is the Shannon entropy in bits. It is 1 if the rows are equal,
+    and 0 if they have no token in common. The root is the Jensen-Shannon distance, which is a
+    metric. The similarity of two heads is the mean over all real tokens.
+
+    Args:
+        one: The attention of a layer, ``[B, H, T, T]``.
+        other: The attention of another layer for the same graphs, ``[B, H', T, T]``; it may be that
+            of another model.
+        mask: True at real tokens, ``[B, T]``.
+
+    Returns:
+        The similarity of each head of one layer to each head of the other, ``[H, H']``.
+
+    Raises:
+        ValueError: Attention and mask do not fit together.
     """
     for heads in (one, other):
         check_mask(heads, mask, "B, H, T, T")
@@ -119,18 +178,29 @@ def head_similarity(one: Tensor, other: Tensor, mask: Tensor) -> Tensor:
 
 
 def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5) -> Tensor:
-    r"""The share of each token's input in each token's output, if there were only attention.
+    r"""How much of each token's input reaches each token's output through attention alone.
 
     .. math:: \hat A^{(l)} = (1 - r)\, \bar A^{(l)} + r\, I, \qquad
               R = \hat A^{(L)} \cdots \hat A^{(1)}
 
-    (Abnar & Zuidema, 2020.) :math:`\bar A` is the mean over the heads, with rows that are divided
-    by their sum, and r, from 0 to 1, is the share of the residual connection. Returns
-    ``[B, T, T]``; the rows of real tokens sum to one, those of padding are zeros.
+    (Abnar & Zuidema, 2020.) :math:`\bar A` is the mean over the heads, with each row divided by its
+    sum. The method ignores values, norms and feed-forward networks.
+
+    Args:
+        attention: Attention of all layers, ``[B, L, H, T, T]``.
+        mask: True at real tokens, ``[B, T]``.
+        residual: r, the share of the residual connection, from 0 to 1.
+
+    Returns:
+        R, ``[B, T, T]``. Row i has the share of each token's input in the output of token i. Rows
+        of real tokens sum to one, and rows of padding are zero.
+
+    Raises:
+        ValueError: Attention and mask do not fit together, or r is not from 0 to 1.
     """
     check_mask(attention, mask)
     if not isinstance(residual, int | float) or not 0 <= residual <= 1:
-        raise ValueError(f"residual is {residual!r}; expected a share from 0 to 1.")
+        raise ValueError(f"residual is {shown(residual)}; expected a share from 0 to 1.")
     layers = probabilities(attention.mean(dim=2), mask)  # [B, L, T, T]
     identity = torch.diag_embed(mask.to(layers.dtype))  # [B, T, T], zeros at padding
     product = identity
@@ -140,22 +210,28 @@ def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5)
 
 
 def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tensor:
-    """The share of each node in the prediction, ``[B, N]``, from its share in each token.
+    """The share of each node in what the readout of a graph reads.
 
-    It is the mean over the virtual nodes where there are any, or else over all nodes. Virtual nodes
-    have a share in themselves, so that the sum over the nodes is then less than one.
+    The readout reads the virtual nodes if there are any, or else the mean of all nodes. Part of a
+    virtual node's output comes from its own input, so that the shares of the nodes then sum to less
+    than one.
 
     Args:
-        tokens: The share of each token in each token, ``[B, T, T]``, such as
+        tokens: The share of each token's input in each token's output, ``[B, T, T]``, such as
             :func:`attention_rollout` returns.
         mask: True at real nodes, ``[B, N]``.
         virtual_nodes: V.
 
+    Returns:
+        The share of each node, ``[B, N]``, zero at padding.
+
     Raises:
-        ValueError: The tokens are not V virtual nodes and the nodes of the mask.
+        ValueError: T is not V + N, or an argument is of the wrong type.
     """
     virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
     _check_tensors(tokens=tokens, mask=mask)
+    if mask.dim() != 2 or mask.dtype != torch.bool:
+        raise ValueError(f"mask is {mask.dtype} {list(mask.shape)}; expected torch.bool [B, N].")
     B, N = mask.shape
     T = virtual_nodes + N
     if tokens.shape != (B, T, T):
@@ -170,25 +246,26 @@ def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tenso
 
 
 def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: int) -> Tensor:
-    """The share of a node's attention that goes to the nodes k hops away.
+    """The share of each node's attention that goes to nodes at each distance.
 
-    The weights of all heads are added, so that a head whose gates are closed counts for little, and
-    those of a node are then divided by their sum. A node without attention in one of the layers is
-    left out.
+    First, the weights of all heads are added, so that a head with closed gates counts for little.
+    Then the weights of a node are divided by their sum. A node that has no attention in one of the
+    layers is left out.
 
     Args:
-        attention: Without the virtual nodes (:func:`between_nodes`), ``[B, L, H, N, N]``.
+        attention: Attention between nodes (:func:`between_nodes`), ``[B, L, H, N, N]``.
         distance: The encoding "distance", ``[B, N, N]``.
         mask: True at real nodes, ``[B, N]``.
-        hops: The largest k.
+        hops: The largest distance that has a column of its own.
 
     Returns:
-        ``[nodes, L, hops + 2]``, for k from 0 to ``hops`` and for all nodes that are farther away
-        or cannot be reached.
+        One row for each node and layer, ``[nodes, L, hops + 2]``. Column k, from 0 to ``hops``, has
+        the share of the nodes at distance k. The last column has that of all nodes that are farther
+        away or cannot be reached.
 
     Raises:
-        ValueError: ``hops`` is negative, or the attention or the distances are not those between
-            the nodes.
+        ValueError: ``hops`` is no whole number, 0 or more, or attention, distances and mask do not
+            fit together.
     """
     hops = whole_number("hops", hops, 0)
     check_mask(attention, mask)
@@ -203,15 +280,25 @@ def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: in
 
 
 KINDS = ("itself", "neighbours", "same ring", "near", "far")
-"""A node itself, its neighbours, others on a common ring with it, and the rest by distance."""
+"""A node and itself, two neighbours, two nodes on a ring, and the other pairs by distance."""
 
 ITSELF, NEIGHBOURS, SAME_RING, NEAR, FAR = range(len(KINDS))
 
 
 def pair_kinds(batch: GraphBatch, near: int = 3) -> Tensor:
-    """The kind of each pair, ``[B, N, N]``, as its place in ``KINDS``.
+    """The kind of each pair of nodes.
 
-    Reads the encodings "distance" and "ring". Nodes up to ``near`` apart are near, others far.
+    Two neighbours on a common ring count as neighbours.
+
+    Args:
+        batch: A batch with the encodings "distance" and "ring".
+        near: Two nodes are near if they are at most so many hops apart, and far otherwise.
+
+    Returns:
+        The place of each pair's kind in ``KINDS``, ``[B, N, N]``. It has no meaning at padding.
+
+    Raises:
+        ValueError: The batch lacks an encoding, or ``near`` is no whole number above 0.
     """
     check_batch(batch, "pair_kinds")
     near = whole_number("near", near, 1)
@@ -224,21 +311,22 @@ def pair_kinds(batch: GraphBatch, near: int = 3) -> Tensor:
 
 
 def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """The share of attention that goes to each kind of pair, and that of even attention.
+    """The share of attention that goes to each kind of pair, beside the share in even attention.
 
     Args:
-        attention: With rows that sum to 1, ``[B, L, H, N, N]``.
+        attention: Attention between nodes, in which the row of each node sums to one,
+            ``[B, L, H, N, N]``. :func:`probabilities` makes such rows of EGT's attention, and of
+            attention from which virtual nodes were cut off.
         kind: The result of :func:`pair_kinds`, ``[B, N, N]``.
         mask: True at real nodes, ``[B, N]``.
 
     Returns:
-        The shares of each head or channel, ``[L, H, kinds]``, and those of attention that is the
-        same for all nodes, ``[kinds]``; both are means over the real nodes.
+        The shares of each head or channel, ``[L, H, kinds]``, and those of attention with the same
+        weight for all nodes, ``[kinds]``. Both are means over the real nodes of all graphs.
 
     Raises:
-        ValueError: The rows do not sum to 1, as those of EGT, and those of a model with virtual
-            nodes until :func:`probabilities` has divided them by their sums. Or the shapes do not
-            fit.
+        ValueError: A row of a node does not sum to one, or attention, kinds and mask do not fit
+            together.
     """
     check_mask(attention, mask)
     _check_pairs("kind", kind, mask)
@@ -258,18 +346,27 @@ def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Te
 
 
 def gradient_times_input(model: nn.Module, batch: GraphBatch, *, from_mean: bool = False) -> Tensor:
-    r"""The effect of each node's vector on the prediction, to first order: ``[B, N]``.
+    r"""The effect of each node's vector on the prediction, to first order.
 
-    .. math:: \Big\langle \frac{\partial \hat y}{\partial h_i^{(0)}},\, h_i^{(0)} \Big\rangle
+    .. math:: \Big\langle \frac{\partial \hat y}{\partial h_i^{(0)}},\, h_i^{(0)} - c \Big\rangle
 
-    for the vectors :math:`h^{(0)}` that enter the first layer, compared with a vector of zeros.
-    With ``from_mean`` they are compared with the mean over the graph's nodes instead. A LayerNorm
-    does not depend on the length of a vector, so that the gradient along the vector itself is small
-    whatever the node is worth.
+    :math:`h_i^{(0)}` is the vector of node i that enters the first layer, and c is the vector that
+    it is compared with, by default zeros. Layer norm does not depend on the length of a vector, so
+    the gradient along the vector itself is small even for a node that matters. With ``from_mean`` c
+    is therefore the mean over the nodes of the graph.
+
+    Args:
+        model: A Transformer of this package that predicts one number for each graph.
+        batch: The graphs, with the encodings that the model reads.
+        from_mean: Compare with the mean over the nodes instead of zeros.
+
+    Returns:
+        The effect of each node in the unit of the prediction, ``[B, N]``, zero at padding.
 
     Raises:
         ValueError: The model does not predict one number for each graph, or is no Transformer.
     """
+    check_bools(from_mean=from_mean)
     layers = layers_of(model)
     inputs: list[Tensor] = []
 
@@ -293,14 +390,23 @@ def gradient_times_input(model: nn.Module, batch: GraphBatch, *, from_mean: bool
 
 
 def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
-    r"""Each attention weight times the derivative of the prediction by it: ``[B, L, H, T, T]``.
+    r"""Each attention weight times the derivative of the prediction with respect to it.
+
+    In plain attention this is
 
     .. math:: a_{ij}\, \frac{\partial \hat y}{\partial a_{ij}} = a_{ij}\,
-              \Big\langle \frac{\partial \hat y}{\partial z_i},\, v_j \Big\rangle
+              \Big\langle \frac{\partial \hat y}{\partial z_i},\, v_j \Big\rangle .
 
-    in plain attention. A weight counts only if the value that it multiplies changes the prediction.
-    The weights are varied one by one, as if a row did not have to sum to one. The derivative
-    includes a gate after the softmax (EGT) and what pairs add to the value (GRPE, CSA).
+    A weight counts only if the value that it multiplies changes the prediction. Each weight is
+    varied on its own, although a row of weights sums to one. The derivative includes the gate after
+    the softmax (EGT) and what a pair adds to the value (GRPE, CSA).
+
+    Args:
+        model: A Transformer of this package that predicts one number for each graph.
+        batch: The graphs, with the encodings that the model reads.
+
+    Returns:
+        The products in the unit of the prediction, ``[B, L, H, T, T]``.
 
     Raises:
         ValueError: The model does not predict one number for each graph, or is no Transformer.
@@ -320,13 +426,21 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
 
 @torch.no_grad()
 def leave_one_out(model: nn.Module, batch: GraphBatch) -> Tensor:
-    """The prediction less the prediction without a node, for each node: ``[B, N]``.
+    """How much the prediction changes if a node is left out, for each node.
 
-    The node and its edges become padding. The other nodes keep their encodings (distances, walks,
-    …), which are still those of the complete graph.
+    The node and its edges become padding. The other nodes keep their encodings, such as distances
+    and walks, which are still those of the complete graph.
+
+    Args:
+        model: A model of this package that predicts one number for each graph.
+        batch: The graphs, with the encodings that the model reads.
+
+    Returns:
+        The prediction minus the prediction without the node, ``[B, N]``, zero at padding. The only
+        node of a graph gets the prediction minus that for a graph without nodes.
 
     Raises:
-        ValueError: The model does not predict one number for each graph, or is none of PyTorch.
+        ValueError: The model does not predict one number for each graph, or is no model of PyTorch.
     """
     if not isinstance(model, nn.Module):
         raise ValueError(
@@ -353,19 +467,22 @@ def _changes_without_a_node(model: nn.Module, batch: GraphBatch) -> Tensor:
 
 @contextmanager
 def ablated(model: nn.Module, heads: Iterable[Iterable[int]] | Tensor) -> Iterator[nn.Module]:
-    """The model without some of its heads, whose results are zero.
+    """A context in which some heads of a model have no effect.
 
-    ``with ablated(model, [(0, 3)]): ...`` takes out head 3 of the first layer: its K channels are
-    zero where they enter the output projection W_O, whose bias stays.
+    Inside ``with ablated(model, [(0, 3)]):``, head 3 of the first layer is switched off: its K
+    channels are zero where they enter the output projection W_O. The bias of W_O stays.
 
     Args:
         model: A Transformer of this package.
-        heads: Number of the layer and number of the head, counted from 0: tuples, lists, or the
-            rows ``[heads, 2]`` of an array or a tensor.
+        heads: The layer and the head of each, counted from 0, as pairs or as the rows of an array
+            or a tensor ``[heads, 2]``.
+
+    Yields:
+        The model itself. All its heads work again when the context ends.
 
     Raises:
-        ValueError: There is no such layer or head, ``heads`` is something else, or the model is no
-            Transformer.
+        ValueError: There is no such layer or head, ``heads`` holds no such pairs, or the model is
+            no Transformer.
     """
     layers = layers_of(model)
     with ExitStack() as hooks:
@@ -385,30 +502,29 @@ def ablated(model: nn.Module, heads: Iterable[Iterable[int]] | Tensor) -> Iterat
 
 
 def _as_pairs(heads: Iterable[Iterable[int]] | Tensor) -> list[tuple[int, int]]:
-    """The layers and heads, in Python's own numbers; a ValueError if they are no pairs."""
+    """The layer and the head of each pair as Python's integers; a ValueError for other values."""
     try:
         return [(index(layer), index(head)) for layer, head in heads]
     except (TypeError, ValueError):  # no whole numbers, or not two of them
-        given = " ".join(repr(heads).split())
         raise ValueError(
-            f"heads is {given[:200]}; expected pairs of a layer and a head, such as [(0, 3)]."
+            f"heads is {shown(heads)}; expected pairs of a layer and a head, such as [(0, 3)]."
         ) from None
 
 
 def without_head(
     output: nn.Module, arguments: tuple[Tensor], *, head: int, num_heads: int
 ) -> Tensor:
-    """A pre-hook of an output projection, which sets the channels of one head to zero."""
+    """A forward pre-hook of an output projection that sets the channels of one head to zero."""
     z = arguments[0].unflatten(-1, (num_heads, -1))  # [..., H, K]
     is_silent = torch.arange(num_heads, device=z.device)[:, None] == head  # [H, 1]
     return z.masked_fill(is_silent, 0.0).flatten(-2)
 
 
 def layers_of(model: nn.Module) -> nn.ModuleList:
-    """The attention layers of a Transformer of this package, first to last.
+    """The layers of a Transformer of this package, first to last.
 
     Raises:
-        ValueError: The model is another one, such as a GIN.
+        ValueError: The model has no layers of attention between all nodes. A GIN has none.
     """
     owner = model if hasattr(model, "layers") else getattr(model, "encoder", None)
     layers = getattr(owner, "layers", None)
@@ -422,7 +538,7 @@ def layers_of(model: nn.Module) -> nn.ModuleList:
 
 
 def one_number(prediction: Tensor, batch: GraphBatch) -> Tensor:
-    """The prediction ``[B]``, or a ValueError if it is not one number for each graph."""
+    """Returns a prediction ``[B]`` as it is; a ValueError for one of another shape."""
     if prediction.shape != (batch.num_graphs,):
         raise ValueError(
             f"the model predicts {list(prediction.shape)}; expected [{batch.num_graphs}], one "
@@ -432,15 +548,18 @@ def one_number(prediction: Tensor, batch: GraphBatch) -> Tensor:
 
 
 def check_mask(attention: Tensor, mask: Tensor, axes: str = "B, L, H, T, T") -> None:
-    """Raises a ValueError unless ``mask`` ``[B, T]`` is that of the tokens of the attention.
+    """Raises a ValueError unless attention and the mask of its tokens fit together.
 
-    ``axes`` are those of the attention; ``...`` stands for any number of them.
+    Args:
+        attention: What should have these axes.
+        mask: What should be True at real tokens, ``[B, T]``.
+        axes: The axes of the attention; ``...`` stands for any number of them.
     """
     _check_tensors(attention=attention, mask=mask)
     if mask.dtype != torch.bool:
         raise ValueError(f"mask is {mask.dtype}; expected torch.bool, True at real tokens.")
     has_axes = attention.dim() == len(axes.split(", ")) or ("..." in axes and attention.dim() > 2)
-    of_tokens = (attention.shape[0], attention.shape[-1], attention.shape[-1])  # B, T, T
+    of_tokens = (*attention.shape[:1], *attention.shape[-1:] * 2)  # B, T, T
     if not has_axes or (*mask.shape, attention.shape[-2]) != of_tokens:
         raise ValueError(
             f"attention has shape {list(attention.shape)} and mask {list(mask.shape)}; expected "
@@ -449,14 +568,14 @@ def check_mask(attention: Tensor, mask: Tensor, axes: str = "B, L, H, T, T") -> 
 
 
 def _check_tensors(**arguments: object) -> None:
-    """Raises a ValueError for the first argument that is no tensor, but an array, say."""
+    """Raises a ValueError for the first argument that is no tensor, such as an array."""
     for name, given in arguments.items():
         if not isinstance(given, Tensor):
             raise ValueError(f"{name} is of type {type(given).__name__}; expected a tensor.")
 
 
 def _check_pairs(name: str, values: Tensor, mask: Tensor) -> None:
-    """Raises a ValueError unless the values are an integer for each pair of nodes of the mask."""
+    """Raises a ValueError unless there is one integer for each pair of nodes of the mask."""
     _check_tensors(**{name: values})
     B, N = mask.shape
     if values.shape != (B, N, N) or values.dtype != torch.int64:
@@ -466,10 +585,11 @@ def _check_pairs(name: str, values: Tensor, mask: Tensor) -> None:
 
 
 class _Softmaxes(TorchFunctionMode):
-    """Records every softmax, because the attention that a model returns may be a copy.
+    """A context that records the result of every softmax that has a gradient.
 
-    A copy is no part of the prediction, and the prediction has no derivative by it. The same holds
-    for the factors that CSA computes without gradients, so they are left out.
+    The attention that a model returns may be a copy. The prediction is not computed from a copy and
+    has no derivative with respect to it. CSA also computes some softmaxes without gradients, which
+    are not recorded.
     """
 
     def __init__(self) -> None:

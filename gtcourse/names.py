@@ -13,6 +13,8 @@ from typing import Any
 
 from safetensors import safe_open
 
+from gtcourse.messages import shown
+
 PACKAGE = Path(__file__).parent
 WEIGHTS = PACKAGE / "weights"
 MODEL_CARDS = "https://github.com/gtcourse/gtcourse/blob/main/book/models/index.md"
@@ -44,23 +46,25 @@ TABLES = (".csv", ".tsv", ".txt", ".smi", ".xlsx")
 def check_recipe(name: str) -> None:
     """Raises a ValueError with similar names if there is no such recipe."""
     known = RECIPE_NAMES + SMALL_RECIPE_NAMES
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         near = get_close_matches(str(name), known, n=5, cutoff=0.3) or known[:5]
-        raise ValueError(f"there is no recipe {name!r}; expected one such as {', '.join(near)}.")
+        raise ValueError(
+            f"there is no recipe {shown(name)}; expected one such as {', '.join(near)}."
+        )
 
 
 def check_dataset(name: str) -> None:
     """Raises a ValueError if :func:`gtcourse.load_dataset` knows no data set of this name."""
-    if name not in DATASET_NAMES:
+    if not isinstance(name, str) or name not in DATASET_NAMES:
         raise ValueError(
-            f"there is no dataset {name!r}; expected one of {', '.join(DATASET_NAMES)}."
+            f"there is no dataset {shown(name)}; expected one of {', '.join(DATASET_NAMES)}."
         )
 
 
 def check_data_source(source: str) -> None:
     """Raises a ValueError if this is none of the sources of graphs, and no path of graphs."""
     if not isinstance(source, str | Path) or source == "":
-        raise ValueError(f"data is {source!r}; expected 'embedded', 'real', a name or a path.")
+        raise ValueError(f"data is {shown(source)}; expected 'embedded', 'real', a name or a path.")
     if Path(source).suffix.lower() in TABLES:
         raise ValueError(
             f"data is {source}, a table; expected --csv with its path, or the path of an .npz "
@@ -76,7 +80,7 @@ def check_data_source(source: str) -> None:
 def check_table_exists(path: str | Path) -> None:
     """Raises a ValueError if there is no such file of molecules."""
     if not isinstance(path, str | Path):
-        raise ValueError(f"the table is {path!r}; expected the path of a CSV file.")
+        raise ValueError(f"the table is {shown(path)}; expected the path of a CSV file.")
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder; expected a CSV file.")
     if not Path(path).exists():
@@ -168,7 +172,9 @@ def model_path(model: str | Path, seed: int = 0) -> Path:
         ValueError: there is no such model, or the run is not finished.
     """
     if not isinstance(model, str | Path) or model == "":
-        raise ValueError(f"the model is {model!r}; expected its name, or the folder of its run.")
+        raise ValueError(
+            f"the model is {shown(model)}; expected its name, or the folder of its run."
+        )
     path = Path(model)
     if path.suffix == ".safetensors" and path.is_file():
         return path

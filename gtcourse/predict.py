@@ -1,9 +1,9 @@
-"""Trained models that are ready to use: ``gtcourse.load("csa/zinc").predict(["CCO"])``.
+"""Predictions of trained models: ``gtcourse.load("csa/zinc").predict(["CCO"])``.
 
-A :class:`Predictor` has everything between a molecule and a number: the model with its weights, how
-SMILES become graphs, the encodings that the model reads, and the record of the run. :func:`export`
-and :func:`save_onnx` write the model for use without this package, for any number of graphs and
-nodes.
+A :class:`Predictor` holds all that a prediction needs: the model with its weights, the function
+that makes graphs of SMILES, the encodings that the model reads, and the record of the run.
+:func:`export` and :func:`save_onnx` write the model for use without this package. What they write
+takes any number of graphs and nodes.
 
 Shapes:
     G: graphs, in the order given
@@ -89,7 +89,8 @@ FEATURIZERS: dict[str, Featurizer] = {
     "ogbg-molhiv": ogb_molecule,
     "ogbg-molpcba": ogb_molecule,
 }
-"""How a molecule becomes a graph, by the data set of a run. Graphs of others are no molecules."""
+"""How a molecule becomes a graph, by the data set of a run. The graphs of other data sets are no
+molecules."""
 
 Columns = dict[str, list[Any]]
 """The columns of a table by name."""
@@ -97,19 +98,22 @@ Columns = dict[str, list[Any]]
 
 @dataclass
 class Predictor:
-    """A trained model on :func:`gtcourse.device`, with the record of its run.
+    """A trained model on :func:`gtcourse.device`, and what its predictions need.
 
     Attributes:
         name: the name of the run, such as "csa/zinc".
         model: the trained model.
-        transforms: the encodings that it reads.
-        featurize: makes the graph of a molecule; None if the model was not trained on molecules.
-        record: what the run was, and its results.
-        targets: the names of the targets, or of the classes; empty for a published data set.
-        task: what the model was trained on; without one, its outputs are taken as values.
+        transforms: the encodings that the model reads.
+        featurize: the function that makes the graph of a molecule; None if the model was not
+            trained on molecules.
+        record: the settings and the results of the run.
+        targets: the names of the targets or of the classes; empty for a published data set.
+        task: the task that the model was trained on. Without one, the outputs of the model are the
+            predictions.
         largest_fragment: whether to keep only the largest piece of a salt or a mixture.
-        known: the :func:`~gtcourse.graphs.molecules.fingerprints` of the training molecules, if
-            they are known: of shipped models, and of runs on your own molecules.
+        known: the :func:`~gtcourse.graphs.molecules.fingerprints` of the training molecules. Models
+            that come with the package have them, and so have runs on your own molecules; otherwise
+            None.
     """
 
     name: str
@@ -122,7 +126,6 @@ class Predictor:
     largest_fragment: bool = False
     known: np.ndarray | None = field(default=None, repr=False)
 
-    @torch.no_grad()
     def predict(
         self,
         graphs: Sequence[str | Data],
@@ -131,35 +134,41 @@ class Predictor:
         batch_size: int = 64,
         logits: bool = False,
     ) -> Tensor | list[Tensor] | tuple[Tensor | list[Tensor], list[Tensor]]:
-        """Predictions in the order given. The model is in evaluation mode meanwhile.
+        """Predicts for SMILES or graphs, in the order given.
 
-        A prediction for SMILES is a function of the molecule, however it is written: the graph is
-        that of the canonical molecule (:func:`~gtcourse.graphs.molecules.canonical_molecule`).
+        The model is in evaluation mode while it predicts, and has its own mode again afterwards.
 
-        A prediction for a graph does not depend on the order of its nodes, unless the model reads
-        eigenvectors or singular vectors (SignNet, EGT). Where a value is repeated, its vectors are
-        one choice of many, and another order of the nodes makes another choice.
+        The prediction for a molecule does not depend on how its SMILES is written, because the
+        graph is that of the canonical molecule
+        (:func:`~gtcourse.graphs.molecules.canonical_molecule`).
+
+        The prediction for a graph does not depend on the order of its nodes, except for models
+        that read eigenvectors or singular vectors (SignNet, EGT). If an eigenvalue or a singular
+        value is repeated, its vectors can be chosen in many ways, and the choice depends on the
+        order.
 
         Args:
             graphs: SMILES, or PyG ``Data`` with the features that the model was trained on.
             return_attention: whether to return the attention as well.
-            batch_size: how many graphs go through the model together.
-            logits: whether to return a classifier's outputs instead of probabilities.
+            batch_size: the largest number of graphs in a batch.
+            logits: whether to return the outputs of a classifier instead of probabilities.
 
         Returns:
-            Tensor: ``[G]``, or ``[G, T]`` for T targets, on the CPU: values in the unit of the
-            training targets (penalised logP for ZINC and the embedded molecules), the probability
-            of class 1 of a binary target, or the probabilities of C classes ``[G, C]``. A model of
-            node or edge targets returns a list with a tensor ``[n, T]`` or ``[E, T]`` for each
-            graph.
+            Tensor: on the CPU, ``[G]`` for one target and ``[G, T]`` for several. A regression
+            predicts values in the unit of its training targets; penalised logP, the target of ZINC
+            and of the embedded molecules, has no unit. A classifier predicts the probability of
+            class 1 of each binary target, or the probabilities of C classes, ``[G, C]``. A model of
+            node or edge targets returns a list with one tensor for each graph, ``[n, T]`` or
+            ``[E, T]``.
 
-            With ``return_attention`` a pair of this and a list with a tensor ``[L, H, n, n]`` for
-            each graph, without padding and virtual nodes. CSA has a map for each channel,
-            ``[L, d, n, n]``. A molecule's atoms are in the order of its SMILES, as RDKit reads it.
+            With ``return_attention`` it is a pair of these predictions and a list with the
+            attention in each graph, ``[L, H, n, n]``, without padding and virtual nodes. CSA has
+            one map for each channel, ``[L, d, n, n]``. The atoms of a molecule are in the order in
+            which RDKit reads its SMILES.
 
         Raises:
-            ValueError: an entry cannot be read or has an atom that the model does not know, or the
-                model has no attention to return.
+            ValueError: an entry cannot be read or has an atom or a bond that the model does not
+                know, the model has no attention to return, or an argument is of the wrong type.
         """
         check_list("graphs", graphs, "SMILES or PyG graphs")
         if not len(graphs):
@@ -173,13 +182,35 @@ class Predictor:
                 "expected a Transformer."
             )
         data: list[Data] = []
-        written: list[Tensor | None] = []  # the node of each atom as written
+        written: list[Tensor | None] = []  # the node of each atom of the SMILES
         for number, entry in enumerate(graphs):
             graph, nodes = self._graph(entry, number)
             data.append(graph)
             written.append(nodes)
         together = checked(data, None)
         together.check_features(self.model)
+        return self._predict(data, written, together, return_attention, batch_size, logits)
+
+    @torch.no_grad()
+    def _predict(
+        self,
+        data: list[Data],
+        written: Sequence[Tensor | None],
+        together: RaggedGraphs,
+        return_attention: bool = False,
+        batch_size: int = 64,
+        logits: bool = False,
+    ) -> Tensor | list[Tensor] | tuple[Tensor | list[Tensor], list[Tensor]]:
+        """What :meth:`predict` returns, for graphs that have been checked.
+
+        Args:
+            data: the graphs.
+            written: the node of each atom as written, ``[n]``, for a graph that is a molecule.
+            together: the same graphs end to end.
+            return_attention: whether to return the attention as well.
+            batch_size: how many graphs go through the model together.
+            logits: whether to return a classifier's outputs instead of probabilities.
+        """
         predictions: list[Any] = [None] * len(data)
         attentions: list[Any] = [None] * len(data)
         fused = not return_attention and len(data) >= MANY
@@ -205,16 +236,18 @@ class Predictor:
     def _batches_of(
         self, data: list[Data], together: RaggedGraphs, batch_size: int
     ) -> Iterator[tuple[list[int], GraphBatch]]:
-        """Batches with their encodings, each after the numbers of its graphs in ``data``.
+        """Puts graphs of similar size into batches, so that little of a batch is padding.
 
-        Graphs of similar size share a batch, so that little of it is padding. Encodings
-        are computed for a batch, or, where that cannot be, for some graphs at a time, because
-        encodings need more memory than graphs.
+        Encodings are computed for a complete batch if they can be. Others are computed for some
+        graphs at a time, because encodings need more memory than graphs.
 
         Args:
             data: the graphs.
             together: the same graphs end to end.
-            batch_size: how many graphs a batch has at most.
+            batch_size: the largest number of graphs in a batch.
+
+        Yields:
+            The places of the graphs in ``data``, and their batch with its encodings.
         """
         of_batches = [each for each in self.transforms if _is_of_batches(each)]
         of_graphs = [each for each in self.transforms if not _is_of_batches(each)]
@@ -232,12 +265,15 @@ class Predictor:
                 yield numbers, encode_batch(batch, *of_batches)
 
     def _values_of_graph(self, values: Tensor, graph: Data, written: Tensor | None) -> Tensor:
-        """The values of a graph, of its nodes (in the order written), or of its edges.
+        """Takes the predictions for a graph, its nodes or its edges out of a padded batch.
 
         Args:
-            values: of the graph in its batch: ``[T]``, ``[N, T]`` or ``[N, N, T]``.
-            graph: without padding.
-            written: the node of each atom as written, ``[n]``, if the graph is a molecule.
+            values: the row of the graph in its batch: ``[T]``, ``[N, T]`` or ``[N, N, T]``.
+            graph: the graph, without padding.
+            written: of a molecule the node of each atom, in the order of its SMILES, ``[n]``.
+
+        Returns:
+            Tensor: ``[T]``, ``[n, T]`` or ``[E, T]``.
         """
         if self.level == "node":
             of_nodes = values[: graph.num_nodes]  # [n, T]
@@ -249,7 +285,7 @@ class Predictor:
 
     @property
     def level(self) -> str:
-        """What gets a prediction: a "graph", "node" or "edge"."""
+        """What the model predicts for: each "graph", each "node" or each "edge"."""
         return getattr(getattr(self.model, "config", None), "target", "graph")
 
     @property
@@ -260,30 +296,36 @@ class Predictor:
     def predict_rows(
         self, smiles: Sequence[str], *, logits: bool = False, max_atoms: int | None = None
     ) -> Columns:
-        """The columns of a table with a row for each molecule.
+        """Predicts for molecules, as the columns of a table with one row for each.
 
-        - "prediction", or "predicted NAME" for each target of your own. Of a classifier it is
-          "probability NAME", or "logit NAME" with ``logits``. Where there is no prediction, the
-          value is NaN.
-        - "similarity", where the training molecules are known (:attr:`known`): the largest Tanimoto
-          similarity to one of them (Morgan fingerprints of radius 2). Below ``SIMILAR`` a molecule
-          is unlike all of them, and you should expect a larger error.
-        - "reason": why there is no prediction, and otherwise empty.
+        A molecule without a prediction does not end the call. Its row has NaN and the reason.
 
         Args:
             smiles: one SMILES string for each row.
-            logits: whether to return a classifier's outputs instead of probabilities.
-            max_atoms: leave out molecules with more atoms, hydrogens not counted.
+            logits: whether to return the outputs of a classifier instead of probabilities.
+            max_atoms: the largest number of atoms for which to predict, not counting hydrogens; by
+                default there is no limit.
+
+        Returns:
+            dict: lists by the names of their columns.
+
+            - "prediction", or "predicted NAME" for each of your own targets. For a classifier the
+              name is "probability NAME", or "logit NAME" with ``logits``.
+            - "similarity", if the training molecules are known (:attr:`known`): the largest
+              Tanimoto similarity to one of them, from Morgan fingerprints of radius 2. Expect a
+              larger error if it is below ``SIMILAR``.
+            - "reason": why there is no prediction; empty if there is one.
 
         Raises:
-            ValueError: ``smiles`` is one string, or the model does not predict for molecules.
+            ValueError: ``smiles`` is no list, the model does not predict for molecules, or another
+                argument is of the wrong type.
         """
         self._check_rows(smiles, logits, max_atoms)
         self._warn_of_large(smiles, max_atoms)
         return self._rows(smiles, logits, max_atoms)
 
     def _check_rows(self, smiles: Sequence[str], logits: bool, max_atoms: int | None) -> None:
-        """Raises a ValueError for a wrong argument, and if no molecule gets a prediction."""
+        """Raises a ValueError for a wrong argument, or if the model predicts for no molecule."""
         check_list("smiles", smiles, "SMILES")
         self._check_logits(logits)
         if max_atoms is not None:
@@ -296,7 +338,7 @@ class Predictor:
             )
 
     def _check_logits(self, logits: bool) -> None:
-        """Raises a ValueError for logits of a model that predicts values, which has none."""
+        """Raises a ValueError if the logits of a model that has none are wanted."""
         check_bools(logits=logits)
         if logits and (self.task is None or self.task.kind == "value"):
             raise ValueError(
@@ -305,7 +347,7 @@ class Predictor:
             )
 
     def _rows(self, smiles: Sequence[str], logits: bool, max_atoms: int | None) -> Columns:
-        """The columns of :meth:`predict_rows`, some rows at a time."""
+        """The columns that :meth:`predict_rows` returns, computed for some rows at a time."""
         names = self._columns(logits)
         if self.known is not None:
             names.append("similarity")
@@ -324,10 +366,12 @@ class Predictor:
     def _values(
         self, smiles: Sequence[str], logits: bool, max_atoms: int | None
     ) -> tuple[Tensor, list[str]]:
-        """Predictions, and the reason for each row of NaN.
+        """Predicts for some rows of a table.
 
-        The predictions are ``[G, T]``. Where training molecules are known, a last column holds the
-        similarities.
+        Returns:
+            The predictions ``[G, T]``, with the similarities as a last column if the training
+            molecules are known; and for each row the reason why it has no prediction, or an empty
+            string.
         """
         graphs: dict[int, Data] = {}  # by the number of the row
         molecules = []
@@ -344,7 +388,10 @@ class Predictor:
         values = torch.full((len(smiles), len(self._columns(logits))), torch.nan)
         similarity = torch.full((len(smiles), 1), torch.nan)
         if graphs:
-            found = self.predict([*graphs.values()], logits=logits)
+            data = [*graphs.values()]
+            together = RaggedGraphs.from_data(data, "graph")  # made here, and need no check
+            together.check_features(self.model)
+            found = self._predict(data, [None] * len(data), together, logits=logits)
             assert isinstance(found, Tensor)  # as of all models that predict for graphs
             values[rows] = found.reshape(len(graphs), -1)
             if self.known is not None:
@@ -359,7 +406,11 @@ class Predictor:
         return values, reasons
 
     def _molecule(self, text: str, max_atoms: int | None) -> tuple[Data, Any]:
-        """The graph of a molecule and RDKit's molecule, or a ValueError that says what is wrong."""
+        """The graph of a molecule, and RDKit's molecule.
+
+        Raises:
+            ValueError: the molecule cannot be read or is too large.
+        """
         assert self.featurize is not None
         if not isinstance(text, str):  # of a table's missing value, for instance
             raise ValueError(f"it is {text!r}; expected a SMILES string.")
@@ -371,10 +422,18 @@ class Predictor:
         return graph, molecule
 
     def memory_of(self, nodes: int) -> int | None:
-        """Bytes of memory that a prediction for one graph of so many nodes takes.
+        """The memory in bytes that a prediction for one graph needs; it is not allocated.
 
-        They are counted without taking them. None for a model on lists of edges, whose memory
-        depends on the number of edges.
+        Args:
+            nodes: the number of nodes of the graph.
+
+        Returns:
+            int: or None for a model that runs on lists of edges, because its memory depends on the
+            number of edges.
+
+        Raises:
+            ValueError: ``nodes`` is no whole number above 0, or the model was not trained on
+                molecules.
         """
         nodes = whole_number("nodes", nodes, 1)
         graphs = [self._graph(text, number)[0] for number, text in enumerate(("CCO", "CCCC"))]
@@ -396,10 +455,20 @@ class Predictor:
         return [f"{word} {name}" for name in names] if names else [word]
 
     def seconds_of(self, sizes: Sequence[int]) -> float:
-        """An estimate of the seconds that predictions for molecules of so many atoms take here.
+        """Estimates the time in seconds of predictions on this machine.
 
-        A chain of 100 atoms is timed, and the time of others grows with the square of their size.
+        It times the prediction for a chain of 100 atoms, and assumes that the time grows with the
+        square of the number of atoms.
+
+        Args:
+            sizes: the number of atoms of each molecule.
+
+        Raises:
+            ValueError: a size is no whole number above 0, or the model was not trained on
+                molecules.
         """
+        check_list("sizes", sizes, "numbers of atoms")
+        sizes = [whole_number("a size", size, 1) for size in sizes]
         chain = ["C" * LARGE]
         self.predict(chain)  # the first prediction takes longer
         start = time.perf_counter()
@@ -408,7 +477,7 @@ class Predictor:
         return sum((size / LARGE) ** 2 for size in sizes) * of_chain
 
     def _warn_of_large(self, smiles: Sequence[str], max_atoms: int | None, models: int = 1) -> None:
-        """Warns of large molecules, with the memory and the time that they will take."""
+        """Warns about large molecules, and says how much memory and time they will take."""
         sizes = self._large_sizes(smiles, max_atoms)
         if not sizes:
             return
@@ -423,7 +492,7 @@ class Predictor:
         )
 
     def _large_sizes(self, smiles: Sequence[str], max_atoms: int | None) -> list[int]:
-        """The atoms of each molecule that has more than ``LARGE``, but not more than allowed."""
+        """The numbers of atoms of the molecules with more than ``LARGE``, up to ``max_atoms``."""
         most = math.inf if max_atoms is None else max_atoms
         sizes = []
         for text in smiles:
@@ -439,13 +508,20 @@ class Predictor:
         return sizes
 
     def _check_molecules(self) -> Featurizer:
-        """How a molecule becomes a graph, or a ValueError if the model is not one of molecules."""
+        """The function that makes graphs of molecules; a ValueError if the model has none."""
         if self.featurize is None:
             raise ValueError(f"{self.name} was not trained on molecules; expected PyG graphs.")
         return self.featurize
 
     def _graph(self, entry: str | Data, number: int) -> tuple[Data, Tensor | None]:
-        """A graph and, if it is that of a molecule, the node of each atom as written, ``[n]``."""
+        """The graph of an entry of ``predict``.
+
+        Returns:
+            The graph; and, for SMILES, the node of each atom in the order of the string, ``[n]``.
+
+        Raises:
+            ValueError: the entry cannot be read; the sentence names its place, ``number``.
+        """
         if isinstance(entry, Data):
             if entry.get("y") is not None:  # which a prediction does not read
                 entry = copy.copy(entry)
@@ -465,39 +541,42 @@ class Predictor:
 
 
 SIMILAR = 0.3
-"""Tanimoto similarity to the nearest training molecule, below which a molecule is unlike all.
+"""Tanimoto similarity to the nearest training molecule below which you should expect larger errors.
 
-Of the test molecules of ZINC and of the embedded set 6 to 7 % are below it, and the errors of the
-shipped models on these are up to twice as large as on the others (the model cards say how large).
+Between 6 and 7 % of the test molecules of ZINC and of the embedded set are below it. There, the
+errors of the models that come with the package are up to twice as large as for the other molecules.
+The model cards state the errors of each model.
 """
 
 LARGE = 100
-"""Atoms beyond which memory and time of a prediction, which grow with their square, are stated."""
+"""A prediction for more atoms warns of its memory and time, which grow with their square."""
 
 MANY = 1000
-"""Graphs for which loading CSA's fused form, which takes a second or two, is worth it."""
+"""From so many graphs on, CSA's fused form saves more time than the second or two of loading it."""
 
 ROWS_AT_ONCE = 4096
-"""Molecules in memory as graphs, so that memory does not grow with the length of a table."""
+"""How many molecules are in memory as graphs, so that long tables do not need more memory."""
 
 PAIRS_AT_ONCE = {"cpu": 2**15, "cuda": 2**18}
-"""Pairs of nodes in a batch, with padding. 2¹⁵ are those of 32 graphs of 32 nodes, or of 2 of 128.
+"""The largest number of pairs of nodes in a batch, with padding, by the type of device.
 
-On a CPU a tensor with 64 numbers for each pair then has 8 MB. Larger tensors leave the cache, and
-from 32 MB on the C library returns their memory to the operating system after each operation. This
-took a fifth of the time.
+32 graphs of 32 nodes have 2¹⁵ pairs, and so have two graphs of 128 nodes. On a CPU, a tensor with
+64 numbers for each pair then takes 8 MB. Larger tensors do not fit into the cache. From 32 MB on,
+the C library also returns their memory to the operating system after each operation, which took a
+fifth of the time.
 """
 
 ENCODED_AT_ONCE = 1024
-"""Graphs with their encodings in memory; encodings take more of it than graphs."""
+"""How many graphs are in memory with their encodings, which take more of it than graphs."""
 
 ENCODED_PAIRS_AT_ONCE = 2**20
-"""Pairs of nodes in these graphs."""
+"""The largest number of pairs of nodes in these graphs."""
 
 
 def check_list(name: str, values: object, of_what: str) -> None:
-    """Raises a ValueError for what has no order or no length, and for one string or graph."""
+    """Raises a ValueError for what is no list, such as a set, a generator or one string."""
     is_one = isinstance(values, str | bytes | Data | GraphBatch)
+    is_one = is_one or (isinstance(values, Tensor | np.ndarray) and values.ndim == 0)
     has_order = not isinstance(values, Mapping | Set) and hasattr(values, "__len__")
     if is_one or not has_order:
         given = repr(values) if isinstance(values, str) else f"of type {type(values).__name__}"
@@ -505,22 +584,25 @@ def check_list(name: str, values: object, of_what: str) -> None:
 
 
 def _is_of_batches(transform: Encoding) -> bool:
-    """Whether an encoding is computed for whole batches of predictions."""
+    """Whether an encoding is computed for a complete batch when a model predicts."""
     return transform.reads in (None, "edge_attr") and computed_in_batches(transform, device())
 
 
 def _batches(
     numbers: list[int], sizes: list[int], max_graphs: int, max_pairs: int
 ) -> list[list[int]]:
-    """Divides graphs into batches of ``max_graphs`` and ``max_pairs`` of nodes at most.
+    """Divides graphs into batches that are not too large.
 
-    A graph with more pairs than that is a batch by itself.
+    A graph that is too large by itself is alone in its batch.
 
     Args:
-        numbers: of the graphs, by ascending size.
-        sizes: the nodes of graph i, for each i.
-        max_graphs: of a batch.
-        max_pairs: of a batch, with its padding.
+        numbers: the numbers of the graphs, smallest graph first.
+        sizes: the number of nodes of graph i, for each i.
+        max_graphs: the largest number of graphs in a batch.
+        max_pairs: the largest number of pairs of nodes in a batch, with its padding.
+
+    Returns:
+        The numbers of the graphs of each batch.
     """
     batches: list[list[int]] = [[]]
     for i in numbers:
@@ -535,9 +617,9 @@ def _batches(
 
 @contextmanager
 def _fused_if_possible(model: nn.Module, wanted: bool) -> Iterator[None]:
-    """While inside, CSA runs in its form for the CPU: the same function in half the time.
+    """A context in which CSA runs in its fused form, which halves its time on a CPU.
 
-    It needs numba; without it, and for other models, nothing changes.
+    The form needs numba. Without numba, and for other models, nothing changes.
     """
     owner: Any = model
     config = getattr(owner, "config", None)
@@ -552,7 +634,7 @@ def _fused_if_possible(model: nn.Module, wanted: bool) -> Iterator[None]:
 
 
 def _can_be_fused(config: CGTConfig) -> bool:
-    """Whether this machine runs the model in CSA's fused form, and it is not asked for another."""
+    """Whether CSA's fused form can run here, and the model has the default form and not another."""
     if device().type != "cpu" or find_spec("numba") is None:
         return False
     has_default_form = config.form == "factorised"
@@ -561,9 +643,10 @@ def _can_be_fused(config: CGTConfig) -> bool:
 
 
 def _attention_of_graph(attention: Tensor, graph: Data, written: Tensor | None) -> Tensor:
-    """``[..., N, N]`` without padding, ``[..., n, n]``, on the CPU.
+    """Attention ``[..., N, N]`` without padding, ``[..., n, n]``, on the CPU.
 
-    A molecule's atoms are in the order of its SMILES, if ``written`` ``[n]`` has the node of each.
+    For a molecule, ``written`` ``[n]`` has the node of each atom in the order of the SMILES, and
+    the result is in that order.
     """
     n = graph.num_nodes
     attention = attention[..., :n, :n].cpu()
@@ -571,17 +654,18 @@ def _attention_of_graph(attention: Tensor, graph: Data, written: Tensor | None) 
 
 
 def load(name: str | Path, *, seed: int = 0) -> Predictor:
-    """A trained model, ready to use.
+    """Loads a trained model.
 
     Args:
-        name: a model that comes with the package (:func:`available`), such as "csa/zinc"; or the
-            folder of a run of your own, or the file of its weights (``.safetensors``), which holds
-            all that is needed.
-        seed: of the run, for a model that comes with the package.
+        name: the name of a model that comes with the package (:func:`available`), such as
+            "csa/zinc"; the folder of a run of your own; or the ``.safetensors`` file of its
+            weights, which can be used without the rest of the folder.
+        seed: the seed of the run, for a model that comes with the package.
 
     Raises:
         ValueError: there is no such model, or the run is not finished.
     """
+    seed = whole_number("seed", seed, 0)
     path = model_path(name, seed)
     if path.suffix == ".safetensors":
         record, weights = read_model(path)
@@ -592,7 +676,7 @@ def load(name: str | Path, *, seed: int = 0) -> Predictor:
 
 @dataclass
 class Ensemble:
-    """Several runs on one table, with other seeds or folds.
+    """Several runs of one recipe on the same data, with different seeds or folds.
 
     Attributes:
         members: a predictor for each run; all have the same targets.
@@ -602,17 +686,19 @@ class Ensemble:
 
     @property
     def task(self) -> Task | None:
-        """What the members were trained on."""
+        """The task that the members were trained on."""
         return self.members[0].task
 
     def predict_rows(
         self, smiles: Sequence[str], *, logits: bool = False, max_atoms: int | None = None
     ) -> Columns:
-        """The columns of :meth:`Predictor.predict_rows`, as means over the members.
+        """Predicts for molecules by the mean of the members.
 
-        After each column NAME of predictions, "NAME sd" is the standard deviation over the members:
-        how much the prediction depends on chance in training. It does not include an error that all
-        members share. "similarity" is that to the nearest training molecule of any member.
+        The arguments, the columns and the errors are those of :meth:`Predictor.predict_rows`. Each
+        column NAME of predictions is followed by "NAME sd", the standard deviation over the
+        members. It says how much the prediction depends on chance in training, but does not include
+        errors that all members share. "similarity" is that to the nearest training molecule of any
+        member.
         """
         self.members[0]._check_rows(smiles, logits, max_atoms)
         self.members[0]._warn_of_large(smiles, max_atoms, len(self.members))
@@ -633,7 +719,7 @@ class Ensemble:
 
 
 def _first_reason(reasons: Sequence[str]) -> str:
-    """The first that is not empty, if there is one."""
+    """The first reason that is not empty, or an empty string."""
     for reason in reasons:
         if reason:
             return reason
@@ -641,16 +727,16 @@ def _first_reason(reasons: Sequence[str]) -> str:
 
 
 def load_ensemble(folder: str | Path) -> Ensemble:
-    """The seeds of a trained model of the package, or the runs in a folder.
+    """Loads several runs, whose predictions are then averaged.
 
     Args:
-        folder: The name of a model that comes with the package with several seeds, such as
-            "csa-100k/molecules"; or a folder that holds finished runs, itself or in its folders,
-            such as the seeds or folds of a run.
+        folder: the name of a model that comes with several seeds, such as "csa-100k/molecules"; or
+            a folder with finished runs, in it or in its subfolders, such as ``gtcourse train``
+            writes for several seeds or folds.
 
     Raises:
-        ValueError: there are fewer than two, or they were trained on different tables, predict
-            different targets, or read different features. The sentence names two such runs.
+        ValueError: there are fewer than two runs, or two of them were trained on different data,
+            predict different targets or read different features. The sentence names these two.
     """
     seeds = shipped_seeds(str(folder))
     if len(seeds) > 1:
@@ -685,7 +771,7 @@ def load_ensemble(folder: str | Path) -> Ensemble:
 
 
 def _what_it_predicts(predictor: Predictor) -> dict[str, object]:
-    """What the members of an ensemble have in common."""
+    """What has to be the same for all members of an ensemble, by its description in messages."""
     featurize = predictor.featurize
     return {
         "data": predictor.record.data["source"],  # the same for all folds of a table
@@ -699,32 +785,36 @@ def _what_it_predicts(predictor: Predictor) -> dict[str, object]:
 
 
 def fine_tuned(recipe: Recipe | str, name: str) -> Recipe:
-    """The recipe with a model that starts from trained weights; only its head starts anew.
+    """A recipe for fine-tuning: its model has trained weights, except for a new head.
 
     Args:
-        recipe: a published recipe, or its name, whose data have the features that the trained model
-            reads, such as graphormer-base/molhiv for a run of graphormer-base/pcqm4m. Or a recipe
-            of :func:`gtcourse.recipes.adapt.own_recipe` with the trained model's
-            :func:`features_of` and :func:`vocabularies_of`.
+        recipe: a published recipe, or its name. Its data need the features that the trained model
+            reads, as graphormer-base/molhiv has those of graphormer-base/pcqm4m. For your own data
+            it is a recipe of :func:`gtcourse.recipes.adapt.own_recipe`, made with the
+            :func:`features_of` and the :func:`vocabularies_of` the trained model.
         name: the trained model, as :func:`load` takes it.
 
     Raises:
-        ValueError: the trained model has another configuration than the recipe's, or reads other
-            features.
+        ValueError: there is no such recipe or trained model, or the two models differ in their
+            configuration or in the features that they read.
     """
     recipe = as_recipe(recipe)
     _check_start(recipe, name)
     build_model = partial(with_weights, recipe.build_model, name)
-    # A run is identified by what it started from, which another run under this name may replace.
+    # The weights are part of the run's identity: another run may replace them under this name.
     start = {"start": str(name), "start_weights": load(name).record.weights}
     return replace(recipe, build_model=build_model, changed={**recipe.changed, **start})
 
 
 def features_of(name: str | Path) -> str:
-    """The key in ``FEATURES`` of the features that a trained model reads of a molecule.
+    """The features of a molecule that a trained model reads, as a key of ``FEATURES``.
+
+    Args:
+        name: the trained model, as :func:`load` takes it.
 
     Raises:
-        ValueError: the model was not trained on molecules, or on molecules with other features.
+        ValueError: the model was not trained on molecules, or reads features that are not in
+            ``FEATURES``.
     """
     featurize = load(name).featurize
     for features, (known, *_) in FEATURES.items():
@@ -738,13 +828,17 @@ def features_of(name: str | Path) -> str:
 
 
 def vocabularies_of(name: str | Path) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The categories of each column of ``x``, and of ``edge_attr``, that a trained model knows."""
+    """How many categories a trained model knows in each column of ``x`` and of ``edge_attr``.
+
+    Args:
+        name: the trained model, as :func:`load` takes it.
+    """
     config: Any = load(name).model.config
     return config.num_node_types, getattr(config, "num_edge_types", ())
 
 
 def _check_start(recipe: Recipe, name: str) -> None:
-    """Compares a trained model with the one that the recipe builds, except for their heads."""
+    """Raises a ValueError if a trained model and the recipe's differ, except in their heads."""
     trained = load(name)
     with torch.device("meta"):  # without memory
         built = recipe.build_model()
@@ -753,7 +847,7 @@ def _check_start(recipe: Recipe, name: str) -> None:
     differ = [
         key
         for key in sorted(shapes.keys() | found.keys())
-        if not key.startswith("head.") and shapes.get(key) != found.get(key)
+        if not key.startswith(HEADS) and shapes.get(key) != found.get(key)
     ]
     own = _settings(built)
     other = _settings(trained.model)
@@ -773,20 +867,23 @@ def _check_start(recipe: Recipe, name: str) -> None:
     )
 
 
+HEADS = ("head.", "heads.")
+"""How the names of a head's weights begin; GIN has a head for each layer."""
+
 MAY_DIFFER = {
-    # These change the head, which gets new weights.
+    # These change only the head, which gets new weights.
     *("num_targets", "target", "head_widths", "readout"),
-    # These have an effect in training alone.
+    # These have an effect only in training.
     *("dropout", "node_dropout", "edge_dropout", "attention_dropout", "input_dropout"),
     *("node_ablation", "edge_ablation", "channel_ablation", "node_noise", "flip_signs"),
     # All forms of CSA compute the same function.
     "form",
 }
-"""Settings in which a model may differ from the trained model that it starts from."""
+"""The settings in which a model may differ from the trained model that it starts from."""
 
 
 def _settings(model: nn.Module) -> dict[str, object]:
-    """The fields of a model's configuration by name; empty if it has none."""
+    """The fields of a model's configuration, by their names; empty if it has none."""
     config = getattr(model, "config", None)
     return {} if config is None else dict(vars(config))
 
@@ -796,7 +893,7 @@ def with_weights(build: Callable[[], nn.Module], name: str) -> nn.Module:
     model = build()
     weights = load(name).model.cpu().state_dict()
     for key, value in model.state_dict().items():
-        if key.startswith("head."):
+        if key.startswith(HEADS):
             weights[key] = value
     model.load_state_dict(weights)
     return model
@@ -807,10 +904,10 @@ def training_fingerprints(data: str, molecules: int) -> np.ndarray | None:
 
     Args:
         data: the name of the data set.
-        molecules: how many of its training molecules were used.
+        molecules: how many of its training molecules the model was trained on.
 
     Returns:
-        ndarray: or None, if they are not stored.
+        ndarray: ``[molecules, 256]`` bytes, or None if the package does not have them.
     """
     path = WEIGHTS / f"training-{data}-{molecules}.npz"
     return read_npz(path)["morgan"] if path.is_file() else None
@@ -819,12 +916,13 @@ def training_fingerprints(data: str, molecules: int) -> np.ndarray | None:
 def _predictor(
     record: Record, weights: Mapping[str, Tensor], folder: Path | None = None
 ) -> Predictor:
-    """The predictor of a run; its model is built as the recipe of the run says.
+    """The predictor of a run, with the model that the recipe of the run builds.
 
     Args:
-        record: of the run.
-        weights: by the names of ``state_dict``.
-        folder: of the run, which may hold fingerprints of its training molecules.
+        record: the record of the run.
+        weights: the weights, by their names in ``state_dict``.
+        folder: the folder of the run, if there is one. It may have fingerprints of the training
+            molecules.
     """
     name = record.name
     targets: tuple[str, ...] = ()
@@ -870,34 +968,34 @@ def _predictor(
 
 
 def _is_of_molecules(own: Mapping[str, Any]) -> bool:
-    """Whether a run on a reader's own data, with these settings, was one on molecules.
+    """Whether a run with these settings of ``own_recipe`` was trained on molecules.
 
-    Records written before January 2027 have features "any" for graphs that are no molecules, too;
-    such graphs have the sizes of their features among the settings.
+    Records that were written before January 2027 have the features "any" even for graphs that are
+    no molecules. The settings of such graphs include the sizes of their features.
     """
     has_sizes = any("types" in name or name.endswith("columns") for name in own)
     return own["features"] is not None and not has_sizes
 
 
 EXAMPLES = ("CCO", "c1ccccc1O", "CC(=O)Nc1ccc(O)cc1")
-"""Molecules of several sizes, with which a model is exported."""
+"""The examples with which a model is exported, molecules of different sizes."""
 
 AXES = {"x": 1, "adjacency": 2, "edge_attr": 2, "mask": 1}
-"""How many axes of nodes the tensors of a batch have that are no encodings."""
+"""The number of node axes of each tensor of a batch that is no encoding."""
 
 NARROW = (torch.uint8, torch.int8, torch.int16)
-"""Integers in which encodings are stored, and with which ONNX Runtime computes little."""
+"""The integers in which encodings are stored. ONNX Runtime has few operations on them."""
 
 
 class OnTensors(nn.Module):
-    """A model as a function of a batch's tensors by name."""
+    """A model that takes the tensors of a batch, by their names, in place of a ``GraphBatch``."""
 
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
 
     def forward(self, tensors: dict[str, Tensor]) -> Tensor:
-        """The predictions for tensors as :func:`tensors_of` returns them."""
+        """Returns the predictions for tensors such as :func:`tensors_of` returns."""
         tensors = {
             name: values.long() if values.dtype in NARROW else values
             for name, values in tensors.items()
@@ -909,13 +1007,28 @@ class OnTensors(nn.Module):
             mask=tensors["mask"],
             encodings={name: values for name, values in tensors.items() if name not in AXES},
         )
-        # With attention the formulas run line by line: fused kernels fix their output's layout.
+        # With return_attention no fused kernel is used; they fix the layout of their output.
         predictions, _ = self.model(batch, return_attention=True)
         return predictions
 
 
 def tensors_of(predictor: Predictor, graphs: Sequence[str | Data]) -> dict[str, Tensor]:
-    """The inputs of the exported model for SMILES or PyG graphs, by name."""
+    """The inputs of an exported model for SMILES or PyG graphs.
+
+    Args:
+        predictor: the predictor whose model was exported.
+        graphs: SMILES, or PyG ``Data`` with the features that the model was trained on.
+
+    Returns:
+        dict: the tensors of one batch by their names: "x", "adjacency", "edge_attr" if the graphs
+        have it, "mask", and the encodings. Their shapes are those of
+        :class:`~gtcourse.graphs.GraphBatch`.
+
+    Raises:
+        ValueError: an entry cannot be read, or an argument is of the wrong type.
+    """
+    _check_predictor(predictor)
+    check_list("graphs", graphs, "SMILES or PyG graphs")
     data = [predictor._graph(graph, number)[0] for number, graph in enumerate(graphs)]
     batch = collate(encode(data, *predictor.transforms))
     tensors = {"x": batch.x, "adjacency": batch.adjacency}
@@ -928,20 +1041,22 @@ def tensors_of(predictor: Predictor, graphs: Sequence[str | Data]) -> dict[str, 
 def export(
     predictor: Predictor, graphs: Sequence[str | Data] | None = None
 ) -> torch.export.ExportedProgram:
-    """The model as an ``ExportedProgram`` for any number of graphs and nodes.
+    """Exports the model as an ``ExportedProgram`` of PyTorch, for any number of graphs and nodes.
 
-    The predictor's own model stays where it is.
+    The model of the predictor itself stays on its device and in its mode.
 
     Args:
-        predictor: of a graph Transformer.
-        graphs: two or more examples of different sizes. They are needed if the model was not
-            trained on molecules.
+        predictor: the predictor of a graph Transformer.
+        graphs: two or more examples of different sizes, as :meth:`Predictor.predict` takes them. By
+            default they are the molecules ``EXAMPLES``, which a model of other graphs cannot read.
 
     Raises:
-        ValueError: there are fewer than two examples, or the model works on lists of edges, which
-            cannot be exported.
+        ValueError: there are fewer than two examples, one of them cannot be read, or the model runs
+            on lists of edges, which cannot be exported.
     """
     _check_predictor(predictor)
+    if graphs is not None:
+        check_list("graphs", graphs, "SMILES or PyG graphs")
     graphs = list(EXAMPLES if graphs is None else graphs)
     if len(graphs) < 2:
         raise ValueError(
@@ -968,19 +1083,20 @@ def export(
 def save_onnx(
     predictor: Predictor, path: str | Path, graphs: Sequence[str | Data] | None = None
 ) -> list[str]:
-    """Writes the model as one ONNX file.
+    """Writes the model to an ONNX file, for any number of graphs and nodes.
 
     Args:
-        predictor: of a graph Transformer.
-        path: of the file.
+        predictor: the predictor of a graph Transformer.
+        path: the file to write.
         graphs: examples, as :func:`export` takes them.
 
     Returns:
-        list: the names of the inputs, which are those of :func:`tensors_of`. The output is called
+        list: the names of the inputs; :func:`tensors_of` makes such tensors. The output is called
         "prediction".
 
     Raises:
-        ImportError: ``pip install 'gtcourse[onnx]'`` is missing.
+        ImportError: the libraries for ONNX are missing; ``pip install 'gtcourse[onnx]'`` installs
+            them.
         ValueError: the path is that of a folder, or the model cannot be exported.
     """
     for library in ("onnx", "onnxscript"):
@@ -990,6 +1106,8 @@ def save_onnx(
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder; expected the name of a file.")
+    if graphs is not None:
+        check_list("graphs", graphs, "SMILES or PyG graphs")
     examples = list(EXAMPLES if graphs is None else graphs)
     with _quiet("torch.onnx", "onnxscript", "onnx_ir"):
         program = torch.onnx.export(
@@ -1006,7 +1124,7 @@ def save_onnx(
 
 
 def _check_predictor(predictor: object) -> None:
-    """Raises a ValueError for what is no :class:`Predictor`, such as its model alone."""
+    """Raises a ValueError for what is no :class:`Predictor`, such as the model of one."""
     if not isinstance(predictor, Predictor):
         raise ValueError(
             f"predictor is of type {type(predictor).__name__}; expected a Predictor, as "
@@ -1016,9 +1134,9 @@ def _check_predictor(predictor: object) -> None:
 
 @contextmanager
 def _quiet(*names: str) -> Iterator[None]:
-    """Inside, these loggers report errors only, and nothing warns.
+    """A context in which these loggers report errors only, and no warning is shown.
 
-    What else they say is for the developers of the converter to ONNX.
+    Their other messages are for the developers of the converter to ONNX.
     """
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]

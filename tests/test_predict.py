@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import statistics
+import subprocess
 import sys
 from dataclasses import replace
 from functools import cache
@@ -95,6 +97,52 @@ def test_rows_without_a_prediction_are_counted_on_stderr(tmp_path):
     assert "1 of 3 rows has no prediction; see column 'reason'." in done.stderr
     assert "no prediction" not in done.stdout
     assert "'CCX' is not a molecule" in done.stdout
+
+
+def test_the_column_of_reasons_is_named_where_the_table_has_one_of_its_own(tmp_path):
+    table = tmp_path / "in.csv"
+    table.write_text("smiles,reason\nCCO,first\nCCX,second\n")
+    words = ["predict", "csa-100k/molecules", "--csv", str(table), "--out", str(tmp_path / "o.csv")]
+    with patch.object(sys, "argv", ["gtcourse", *words]):
+        done = CliRunner().invoke(app, words)
+    assert "1 of 2 rows has no prediction; see column 'reason 2'." in done.stderr
+    assert "1 prediction: " in done.stdout
+    head, _, second = (tmp_path / "o.csv").read_text().splitlines()
+    assert head == "smiles,reason,prediction,similarity,reason 2"
+    assert second.startswith("CCX,second,,,'CCX' is not a molecule")
+
+
+@pytest.mark.parametrize("others", [["CCX"], ["CCO"]], ids=["no prediction", "a prediction"])
+def test_a_salt_without_a_prediction_is_told_of_its_largest_piece(others):
+    words = ["predict", "csa-100k/molecules", "CC(=O)[O-].[Na+]", *others]
+    hint = "1 row without a prediction is a salt or a mixture: --largest-fragment keeps"
+    with patch.object(sys, "argv", ["gtcourse", *words]):
+        done = CliRunner().invoke(app, words)
+    assert hint in (done.stderr if others == ["CCO"] else str(done.exception))
+    with patch.object(sys, "argv", ["gtcourse", *words]):
+        done = CliRunner().invoke(app, [*words, "--largest-fragment"])
+    assert done.exit_code == 0
+    assert hint not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("csa-rings/zinc", "expected one of csa-100k/molecules, egt-100k/molecules, grpe-100k/mol"),
+        ("csa-100k/molecule", "is not a trained model"),
+    ],
+)
+def test_an_ensemble_that_cannot_be_is_answered_without_pytorch(name, message):
+    code = (
+        "import sys; from gtcourse.cli import main\n"
+        f"sys.argv = ['gtcourse', 'predict', {name!r}, 'CCO', '--ensemble']\n"
+        "try: main()\n"
+        "finally: print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert done.stdout == "False\n"
 
 
 def test_predictions_do_not_depend_on_targets(molecules):
@@ -274,6 +322,13 @@ def test_each_fold_is_a_run_and_the_mean_over_folds_is_printed(tmp_path, molecul
     folders = sorted((tmp_path / "runs").iterdir())
     names = [f"egt-100k-zinc-on-my-fold-{k}-of-3-seed0" for k in (1, 2, 3)]
     assert [folder.name for folder in folders] == names
+    _, baselines = shown.split("test mae of simple predictors in the same runs:")
+    scores = [json.loads((folder / "baselines.json").read_text())["scores"] for folder in folders]
+    for name in ("constant", "ridge on Morgan counts", "boosted trees on Morgan counts"):
+        ((mean, deviation),) = re.findall(rf"^ *{name} ([\d.]+) ± ([\d.]+)$", baselines, re.M)
+        values = [of_fold[name][0] for of_fold in scores]
+        assert float(mean) == pytest.approx(sum(values) / 3, rel=1e-3)
+        assert float(deviation) == pytest.approx(statistics.stdev(values), rel=0.05)
     together = load_ensemble(tmp_path / "runs").predict_rows(["CCO", "CCX"])
     alone = torch.stack([load(folder).predict(["CCO"])[0] for folder in folders])
     assert together["predicted y"][0] == pytest.approx(alone.mean().item(), abs=1e-5)

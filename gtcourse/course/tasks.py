@@ -338,7 +338,8 @@ def build_cycles(
     columns = [np.concatenate(parts)[:count] for parts in zip(*found, strict=True)]
     first = rng.integers(0, 2, count)
     label = np.stack([first, 1 - first], axis=1).ravel()
-    num_nodes, num_pairs, side_a, positive, negative = (np.repeat(each, 2, 0) for each in columns)
+    of_both_twins = [np.repeat(each, 2, axis=0) for each in columns]
+    num_nodes, num_pairs, side_a, positive, negative = of_both_twins
     side_b = np.where(label[:, None, None] == 1, positive, negative)
 
     graph, player = np.nonzero(np.arange(MOST_PLAYERS) < num_nodes[:, None] // 3)

@@ -18,6 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gtcourse.encodings.transform import Pairs, WeightedEncoding
+from gtcourse.graphs.check import is_one_of
+from gtcourse.messages import shown
 
 Normalization = Literal["combinatorial", "symmetric", "random_walk"]
 NORMALIZATIONS = ("combinatorial", "symmetric", "random_walk")
@@ -143,9 +145,9 @@ def laplacian_eigenvectors(
 
 def check_normalization(normalization: str) -> None:
     """Raises a ValueError if there is no such Laplacian."""
-    if normalization not in NORMALIZATIONS:
+    if not is_one_of(normalization, NORMALIZATIONS):
         expected = ", ".join(repr(name) for name in NORMALIZATIONS)
-        raise ValueError(f"normalization is {normalization!r}; expected one of {expected}.")
+        raise ValueError(f"normalization is {shown(normalization)}; expected one of {expected}.")
 
 
 def _check_square(adjacency: Tensor) -> None:

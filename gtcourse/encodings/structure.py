@@ -237,7 +237,8 @@ class AddRings(Encoding):
             # No cycle leaves a biconnected component.
             for block in blocks(links_of_graph.tolist()):
                 nodes = sorted({node for link in block for node in link})
-                pairs_of_block = np.ix_(nodes, nodes)
+                numbers_of_nodes = np.array(nodes)
+                pairs_of_block = (numbers_of_nodes[:, None], numbers_of_nodes)
                 if len(block) == len(nodes):  # as many links as nodes: the block is one cycle
                     graph[pairs_of_block] |= len(nodes) <= self.max_size
                     continue

@@ -23,6 +23,7 @@ from gtcourse.encodings.paths import shortest_paths
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.graphs.check import check_batch, whole_number
 from gtcourse.graphs.dataset import GraphDataset, checked
+from gtcourse.messages import shown
 
 DISTANCES_AND_PATHS = ("distance", "path_edges", "path_tree")
 PAIRS_AT_ONCE = 2**18  # in a stack of graphs, which amortises Python and fits into memory
@@ -59,7 +60,7 @@ def encode(
     graphs = list(graphs)
     for transform in transforms:
         if not isinstance(transform, BaseTransform):
-            raise ValueError(f"expected transforms after the graphs, got {transform!r}.")
+            raise ValueError(f"expected transforms after the graphs, got {shown(transform)}.")
     _check_together(transforms)
     for are_encodings, following in groupby(transforms, lambda each: isinstance(each, Encoding)):
         if are_encodings and graphs:
@@ -269,9 +270,9 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
             if hint is int or (hint == (int | None) and value is not None):
                 setattr(self, each.name, whole_number(each.name, value, least))
             if hint is bool and not isinstance(value, bool):
-                raise ValueError(f"{each.name} is {value!r}; expected True or False.")
+                raise ValueError(f"{each.name} is {shown(value)}; expected True or False.")
             if hint == (str | None) and not isinstance(value, str | None):
-                raise ValueError(f"{each.name} is {value!r}; expected a name, or None.")
+                raise ValueError(f"{each.name} is {shown(value)}; expected a name, or None.")
 
     @property
     def reads(self) -> str | None:

@@ -34,6 +34,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
+from gtcourse.messages import shown
+
 PYG_NAMES = {"random_walk_pe": "rwse", "laplacian_eigenvector_pe": "laplacian_eigenvectors"}
 """Attributes set by PyG's transforms, and their names in a batch."""
 
@@ -113,8 +115,9 @@ class GraphBatch:
                     f"{name} is {given.dtype} {list(given.shape)}; expected a bool tensor "
                     f"{'[B, N]' if name == 'mask' else '[B, N, N]'}."
                 )
-        if self.target not in tuple(TARGET_AXES):
-            raise ValueError(f"target is {self.target!r}; expected 'graph', 'node' or 'edge'.")
+        if not isinstance(self.target, str) or self.target not in TARGET_AXES:
+            given = shown(self.target)
+            raise ValueError(f"target is {given}; expected 'graph', 'node' or 'edge'.")
         self._check_shapes()
 
     def _check_types(self) -> None:
@@ -192,6 +195,8 @@ class GraphBatch:
         Raises:
             ValueError: The graphs do not have it; the sentence names the transform that sets it.
         """
+        if not isinstance(name, str):
+            raise ValueError(f"name is of type {type(name).__name__}; expected a string.")
         if name not in self.encodings:
             transform = TRANSFORM_OF.get(name, f"a transform that sets {name!r}")
             raise ValueError(
@@ -215,6 +220,14 @@ class GraphBatch:
         return Batch.from_data_list(unbatch(self))
 
     def to(self, device: torch.device | str) -> GraphBatch:
+        """The batch on a device, such as ``gtcourse.device()``.
+
+        Raises:
+            ValueError: This machine has no such device.
+        """
+        from gtcourse.graphs.check import check_device
+
+        check_device(device)
         return self._map(lambda tensor: tensor.to(device))
 
     def select(self, index: Tensor) -> GraphBatch:

@@ -8,7 +8,7 @@ category is in the vocabulary of a model is not checked here but by the model, w
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 
 import torch
@@ -23,6 +23,7 @@ from gtcourse.graphs.batch import (
     GraphBatch,
     Target,
 )
+from gtcourse.messages import shown
 
 ROW_OF = {"x": "node", "edge_attr": "edge"}
 """What has a row in the features."""
@@ -40,6 +41,11 @@ MOST_CLASSES = 100_000
 """Classes of one target. A larger label is a number that was stored as an integer."""
 
 
+def is_one_of(value: object, choices: Iterable[object]) -> bool:
+    """Whether a value is one of the choices; it may be of any type, such as a list or an array."""
+    return any(isinstance(value, type(choice)) and value == choice for choice in choices)
+
+
 def whole_number(name: str, value: object, least: int) -> int:
     """A whole number of any integer type, as Python's own; the type of NumPy's is in their repr.
 
@@ -47,7 +53,7 @@ def whole_number(name: str, value: object, least: int) -> int:
         ValueError: The value is something else, a truth value for instance, or below ``least``.
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} is {value!r}; expected a whole number, {least} or more.")
+        raise ValueError(f"{name} is {shown(value)}; expected a whole number, {least} or more.")
     return int(value)
 
 
@@ -55,13 +61,25 @@ def check_bools(**options: object) -> None:
     """Raises a ValueError for the first option that is neither True nor False, such as "no"."""
     for name, value in options.items():
         if not isinstance(value, bool):
-            raise ValueError(f"{name} is {value!r}; expected True or False.")
+            raise ValueError(f"{name} is {shown(value)}; expected True or False.")
+
+
+def check_device(device: torch.device | str) -> None:
+    """Raises a ValueError if torch does not know the device, or this machine does not have it."""
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(
+            f"device is {shown(device)}, which cannot be used here ({reason}); expected 'cpu', or "
+            "an accelerator of this machine, as gtcourse.device() returns."
+        ) from None
 
 
 def check_path(name: str, path: object, expected: str = "the path of a file") -> None:
     """Raises a ValueError for what is no path, such as None, a number or an empty text."""
     if not isinstance(path, str | os.PathLike) or path == "":
-        raise ValueError(f"{name} is {path!r}; expected {expected}.")
+        raise ValueError(f"{name} is {shown(path)}; expected {expected}.")
 
 
 def check_graphs(graphs: Sequence[Data]) -> None:
@@ -215,9 +233,9 @@ def check_target(text: str) -> Target:
         ValueError: It names none of them.
     """
     for target in TARGET_AXES:
-        if text == target:
+        if is_one_of(text, [target]):
             return target
-    raise ValueError(f"target is {text!r}; expected 'graph', 'node' or 'edge'.")
+    raise ValueError(f"target is {shown(text)}; expected 'graph', 'node' or 'edge'.")
 
 
 def target_level(graphs: Sequence[Data], target: Target | None) -> Target:
@@ -252,8 +270,8 @@ def labels_of(graphs: Sequence[Data], task: str) -> set[float]:
         ValueError: A graph has targets of the wrong dtype, or values that are not classes; the
             sentence names the first one.
     """
-    if task not in ("regression", "binary", "classes"):
-        raise ValueError(f"task is {task!r}; expected one of regression, binary, classes.")
+    if not is_one_of(task, ("regression", "binary", "classes")):
+        raise ValueError(f"task is {shown(task)}; expected one of regression, binary, classes.")
     classes = task == "classes"
     seen = set()
     for index, graph in enumerate(graphs):

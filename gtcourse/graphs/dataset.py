@@ -43,6 +43,7 @@ from gtcourse.graphs.check import (
     whole_number,
 )
 from gtcourse.graphs.digest import add_tensor
+from gtcourse.messages import shown
 
 SPLITS = ("train", "val", "test")
 
@@ -104,8 +105,11 @@ def selected(key: object, count: int) -> int | Tensor:
     if isinstance(key, slice):
         first, end, step = key.indices(count)
         return torch.tensor([*range(first, end, step)], dtype=torch.int64)
-    if isinstance(key, Sequence | Tensor | np.ndarray) and not isinstance(key, str):
-        numbers = torch.as_tensor(key)
+    if isinstance(key, Sequence | Tensor | np.ndarray) and not isinstance(key, str | bytes):
+        try:
+            numbers = torch.as_tensor(key)
+        except (RuntimeError, TypeError, ValueError):  # words, None, or lists of several lengths
+            raise _no_selection(key, count) from None
         is_mask = numbers.dtype == torch.bool
         if numbers.dim() == 1 and is_mask and len(numbers) == count:
             return rows[numbers]
@@ -119,8 +123,12 @@ def selected(key: object, count: int) -> int | Tensor:
                     f"there is no graph {int(outside[0])}; expected one of {count} graphs."
                 )
             return rows[numbers.long()]
-    given = f"{key.dtype} {list(key.shape)}" if isinstance(key, Tensor) else repr(key)
-    raise TypeError(
+    raise _no_selection(key, count)
+
+
+def _no_selection(key: object, count: int) -> TypeError:
+    given = f"{key.dtype} {list(key.shape)}" if isinstance(key, Tensor) else shown(key)
+    return TypeError(
         f"{given} is not a selection of graphs; expected an index, a slice, indices, or a mask of "
         f"{count} graphs."
     )
@@ -558,13 +566,14 @@ class GraphDataset:
         for what in ("name", "source"):
             text = vars(self)[what]
             if not isinstance(text, str):
-                raise ValueError(f"the {what} of the data set is {text!r}; expected a string.")
+                raise ValueError(f"the {what} of the data set is {shown(text)}; expected a string.")
         for what in ("node_vocabulary", "edge_vocabulary"):
             words = vars(self)[what]
-            if words is not None and (isinstance(words, str) or not hasattr(words, "__len__")):
-                raise ValueError(f"{what} is {words!r}; expected a list of strings, or None.")
+            is_list = isinstance(words, Sequence | np.ndarray) and not isinstance(words, str)
+            if words is not None and not (is_list and all(isinstance(each, str) for each in words)):
+                raise ValueError(f"{what} is {shown(words)}; expected a list of strings, or None.")
         check_target(self.target)
-        if not isinstance(self.graphs, Sequence | Dataset):
+        if isinstance(self.graphs, str | bytes) or not isinstance(self.graphs, Sequence | Dataset):
             raise ValueError(
                 f"dataset {self.name!r} has graphs of type {type(self.graphs).__name__}; expected "
                 "a list."

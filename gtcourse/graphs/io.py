@@ -466,13 +466,18 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that replaces it when the block ends without an error.
 
     Its name is always the same: the next writer overwrites what a killed one left. Where several
-    processes may write at once, they hold a lock.
+    processes may write at once, they hold a lock. An error of the operating system, such as a full
+    disk, names ``path``.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         yield temporary
         os.replace(temporary, path)
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, temporary, str(temporary)):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.graphs.batch import GraphBatch, Target
-from gtcourse.graphs.check import check_bools, whole_number
+from gtcourse.graphs.check import check_bools, check_device, whole_number
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs, checked
 from gtcourse.graphs.digest import sha256_of
 
@@ -123,6 +123,11 @@ class DenseLoader:
         ``even`` for training: a batch of fewer graphs than processes is left out, so that every
         process takes part in every batch. Raises a ValueError if there are too few graphs.
         """
+        world = whole_number("world", world, 1)
+        rank = whole_number("rank", rank, 0)
+        check_bools(even=even)
+        if rank >= world:
+            raise ValueError(f"rank is {rank}, and world is {world}; expected a rank below world.")
         fewest = min(self.num_graphs, self.batch_size) if even else self.num_graphs
         if fewest < world:
             raise ValueError(
@@ -187,7 +192,7 @@ class DenseLoader:
 
     def graphs_of_batches(self, epoch: int) -> list[Tensor]:
         """The graphs of each batch of an epoch, as numbers from 0, over all processes."""
-        return [rows for _, rows in self._batches(epoch)]
+        return [rows for _, rows in self._batches(whole_number("epoch", epoch, 0))]
 
     def _batches(self, epoch: int) -> list[tuple[int, Tensor]]:
         """The bucket and the graphs of each batch of an epoch, over all processes."""
@@ -253,15 +258,3 @@ def _features_of(batch: GraphBatch) -> tuple[Tensor, Tensor | None]:
     if edge_attr is not None:
         edge_attr = edge_attr[batch.adjacency]
     return batch.x[batch.mask], edge_attr
-
-
-def check_device(device: torch.device | str) -> None:
-    """Raises a ValueError if torch does not know the device, or this machine does not have it."""
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise ValueError(
-            f"device is {device!r}, which cannot be used here ({reason}); expected 'cpu', or an "
-            "accelerator of this machine, as gtcourse.device() returns."
-        ) from None

@@ -32,8 +32,10 @@ from torch_geometric.data import Data
 from torch_geometric.utils import from_rdmol
 from tqdm import tqdm
 
+from gtcourse.graphs.check import check_bools
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
 from gtcourse.graphs.io import file_sha256, require
+from gtcourse.messages import shown
 
 if TYPE_CHECKING:
     from rdkit.Chem import Atom, Mol
@@ -122,7 +124,7 @@ def parse(smiles: str) -> Mol:
 def _check_text(smiles: object) -> None:
     """Raises an UnsuitableMolecule for what is no text, such as a missing value of a table."""
     if not isinstance(smiles, str):
-        raise UnsuitableMolecule(f"the SMILES is {smiles!r}; expected a text.")
+        raise UnsuitableMolecule(f"the SMILES is {shown(smiles)}; expected a text.")
 
 
 def molecule_graph(smiles: str, molecule: Mol | None = None) -> tuple[list[int], Bonds]:
@@ -134,13 +136,25 @@ def molecule_graph(smiles: str, molecule: Mol | None = None) -> tuple[list[int],
     ``molecule`` is the parsed SMILES, if it is at hand. Raises UnsuitableMolecule if RDKit cannot
     read it, or a type is outside the vocabulary.
     """
-    molecule = _kekulized(molecule or parse(smiles))
+    if molecule is None:
+        molecule = parse(smiles)
+    check_molecule(molecule)
+    molecule = _kekulized(molecule)
     # By number, which takes half the time of RDKit's own iterators.
     all_bonds = [molecule.GetBondWithIdx(i) for i in range(molecule.GetNumBonds())]
     atoms = _atoms(molecule, smiles)
     bonds = _types("bond", [bond.GetBondType().name for bond in all_bonds], BOND_NUMBERS, smiles)
     ends = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in all_bonds]
     return atoms, [(*pair, kind) for pair, kind in zip(ends, bonds, strict=True)]
+
+
+def check_molecule(molecule: object) -> None:
+    """Raises a ValueError for what is no molecule of RDKit, such as None for unreadable SMILES."""
+    if not isinstance(molecule, rdkit_chem().Mol):
+        raise ValueError(
+            f"molecule is {shown(molecule)}; expected one of RDKit, as "
+            "Chem.MolFromSmiles(smiles) returns for SMILES that it can read."
+        )
 
 
 def _kekulized(molecule: Mol) -> Mol:
@@ -189,11 +203,7 @@ def penalized_logp(molecule: Mol) -> float:
         ValueError: ``molecule`` is no molecule of RDKit, such as None, which RDKit returns for
             SMILES that it cannot read.
     """
-    if not isinstance(molecule, rdkit_chem().Mol):
-        raise ValueError(
-            f"molecule is {molecule!r}; expected one of RDKit, as Chem.MolFromSmiles(smiles) "
-            "returns for SMILES that it can read."
-        )
+    check_molecule(molecule)
     accessibility = synthetic_accessibility(molecule)
     cycle = -max(0, largest_ring(molecule) - 6)
     scaled = LOGP * log_p(molecule) + SYNTHETIC_ACCESSIBILITY * accessibility
@@ -202,21 +212,25 @@ def penalized_logp(molecule: Mol) -> float:
 
 def log_p(molecule: Mol) -> float:
     """Crippen's estimate of logP: octanol against water, decimal logarithm."""
+    check_molecule(molecule)
     return require("rdkit.Chem.Crippen", "rdkit").MolLogP(molecule)
 
 
 def synthetic_accessibility(molecule: Mol) -> float:
     """Ertl's score of how hard a molecule is to make: 1, easy, to 10, hard."""
+    check_molecule(molecule)
     return _sascorer().calculateScore(molecule)
 
 
 def identity(molecule: Mol) -> str:
     """Equal for two molecules that count as one: canonical SMILES without stereo marks."""
+    check_molecule(molecule)
     return rdkit_chem().MolToSmiles(molecule, isomericSmiles=False)
 
 
 def largest_ring(molecule: Mol) -> int:
     """Atoms in the largest ring of the smallest set of smallest rings; 0 without rings."""
+    check_molecule(molecule)
     return max((len(ring) for ring in rdkit_chem().GetSSSR(molecule)), default=0)
 
 
@@ -314,6 +328,7 @@ def canonical_molecule(smiles: str, largest_fragment: bool = False) -> tuple[Mol
     Raises:
         ValueError: it cannot be read, has no atoms, or is more than one string.
     """
+    check_bools(largest_fragment=largest_fragment)
     _check_text(smiles)
     text = smiles.strip()
     if not text:
@@ -382,6 +397,7 @@ def zinc_data(smiles: str, molecule: Mol | None = None) -> Data:
     """
     if molecule is None:
         return _as_written(smiles, zinc_data)
+    check_molecule(molecule)
     if molecule.GetNumAtoms() == 0:
         raise ValueError(f"{smiles!r} has no atoms; expected at least one.")
     with require("rdkit.rdBase", "rdkit").BlockLogs():
@@ -416,6 +432,7 @@ def own_data(smiles: str, molecule: Mol | None = None) -> Data:
     """
     if molecule is None:
         return _as_written(smiles, own_data)
+    check_molecule(molecule)
     graph = from_rdmol(molecule)
     graph.smiles = smiles
     return graph
@@ -425,6 +442,7 @@ def ogb_molecule(smiles: str, molecule: Mol | None = None) -> Data:
     """:func:`ogb_data` of an RDKit molecule, in the order of its atoms; as :func:`own_data`."""
     if molecule is None:
         return _as_written(smiles, ogb_molecule)
+    check_molecule(molecule)
     return ogb_data(rdkit_chem().MolToSmiles(molecule, canonical=False))
 
 
@@ -453,6 +471,8 @@ def fingerprints(molecules: Iterable[str | Mol]) -> np.ndarray:
     Raises:
         ValueError: RDKit cannot read a SMILES string, or there are no molecules.
     """
+    if isinstance(molecules, str) or not isinstance(molecules, Iterable):
+        raise ValueError(f"molecules is {shown(molecules)}; expected a list of molecules.")
     Molecule = rdkit_chem().Mol
     generators = require("rdkit.Chem.rdFingerprintGenerator", "rdkit")
     generator = generators.GetMorganGenerator(radius=2, fpSize=FINGERPRINT_BITS)
@@ -540,7 +560,13 @@ def ogb_mol() -> ModuleType:
 
 
 def describe(dataset: GraphDataset) -> dict[str, Any]:
-    """Sizes, rings, atom types and targets of a data set in ZINC's vocabulary."""
+    """Sizes, rings, atom types and targets of a data set in ZINC's vocabulary.
+
+    Raises:
+        ValueError: This is no data set.
+    """
+    if not isinstance(dataset, GraphDataset):
+        raise ValueError(f"dataset is of type {type(dataset).__name__}; expected a GraphDataset.")
     atoms = np.array([graph.num_nodes for graph in dataset])
     bonds = np.array([graph.num_edges // 2 for graph in dataset])
     y = np.array([graph.y.item() for graph in dataset])

@@ -25,10 +25,11 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.graphs.check import check_bools, check_path, whole_number
+from gtcourse.graphs.check import check_bools, check_path, is_one_of, whole_number
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.io import require
 from gtcourse.graphs.molecules import FEATURES, canonical_graph, parse
+from gtcourse.messages import shown
 from gtcourse.names import check_table_exists
 
 Table = Any
@@ -76,7 +77,7 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
     check_table_exists(path)
     for name in (smiles, *columns):
         if not isinstance(name, str):
-            raise ValueError(f"the name of a column is {name!r}; expected a string.")
+            raise ValueError(f"the name of a column is {shown(name)}; expected a string.")
     text = _text(Path(path))
     separator = _separator(text, smiles)
     rows = _rows(text, separator, path)
@@ -311,21 +312,22 @@ def read_csv(
 
     Raises:
         ValueError: the file cannot be read, a column is missing, a target is no number or class, no
-            molecule can be read, or a part of the split is empty.
+            molecule can be read, a part of the split is empty, or no molecule for training has a
+            value of one of the targets.
     """
     check_path("the table", path, "the path of a CSV file")
     path = Path(path)
     if not isinstance(targets, Sequence):
-        raise ValueError(f"targets is {targets!r}; expected a list of columns.")
+        raise ValueError(f"targets is {shown(targets)}; expected a list of columns.")
     targets = [targets] if isinstance(targets, str) else list(targets)
-    split_column = None if split in AUTOMATIC_SPLITS else split
-    if task not in TASKS:
-        raise ValueError(f"task is {task!r}; expected one of {', '.join(TASKS)}.")
-    if features not in FEATURES:
-        raise ValueError(f"features is {features!r}; expected one of {', '.join(FEATURES)}.")
+    split_column = None if is_one_of(split, AUTOMATIC_SPLITS) else split
+    if not is_one_of(task, TASKS):
+        raise ValueError(f"task is {shown(task)}; expected one of {', '.join(TASKS)}.")
+    if not is_one_of(features, FEATURES):
+        raise ValueError(f"features is {shown(features)}; expected one of {', '.join(FEATURES)}.")
     if not targets or len({*targets}) < len(targets):
         raise ValueError(f"targets is {targets}; expected one or more different columns.")
-    if smiles in targets:
+    if is_one_of(smiles, targets):
         raise ValueError(f"targets is {targets}; expected columns other than that of the SMILES.")
     seed = whole_number("seed", seed, 0)
     if max_atoms is not None:
@@ -333,7 +335,8 @@ def read_csv(
     check_bools(largest_fragment=largest_fragment)
     if fold is not None and (not isinstance(fold, tuple | list) or len(fold) != 2):
         raise ValueError(
-            f"fold is {fold!r}; expected a pair: the fold, counted from 0, and the number of folds."
+            f"fold is {shown(fold)}; expected a pair: the fold, counted from 0, and the number of "
+            "folds."
         )
     if split_column is not None and fold is not None:
         raise ValueError(
@@ -374,6 +377,8 @@ def read_csv(
     else:
         parts = _split_column(table.iloc[rows][split_column], path, split_column)
     _check_parts(parts, path, split)
+    if task != "classes":
+        _check_known(y[rows], parts, path, targets)
     name = path.name.partition(".")[0]
     source = f"file: {path.name}"
     if fold is not None:
@@ -436,8 +441,29 @@ def _check_parts(parts: list[int], path: Path, split: str | None) -> None:
             )
 
 
+def _check_known(y: Tensor, parts: list[int], path: Path, targets: Sequence[str]) -> None:
+    """Raises a ValueError for a target, a column of ``y``, that no training molecule has.
+
+    A model would predict it by weights that were never trained.
+    """
+    is_training = torch.tensor(parts) == TRAIN
+    is_known = ~y[is_training].isnan().all(dim=0)  # [T]
+    for name, known in zip(targets, is_known.tolist(), strict=True):
+        if not known:
+            raise ValueError(
+                f"{path}, column {name!r} has no value for the {int(is_training.sum())} molecules "
+                "for training; expected one or more."
+            )
+
+
 def random_split(count: int, seed: int) -> list[int]:
-    """0 (train, 80 %), 1 (val, 10 %) and 2 (test, 10 %) in a random order, seeded."""
+    """0 (train, 80 %), 1 (val, 10 %) and 2 (test, 10 %) in a random order, seeded.
+
+    Raises:
+        ValueError: A number is no whole number, or is negative.
+    """
+    count = whole_number("count", count, 0)
+    seed = whole_number("seed", seed, 0)
     return _by_fold(_random_folds(count, 10, seed), 0, 10)
 
 
@@ -447,8 +473,13 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
     Scaffolds are taken in a random order, seeded; a scaffold larger than the room that is left in
     validation and test is for training. Where none fits, as among few molecules, the smallest of
     the training scaffolds is taken. All molecules without rings have one scaffold.
+
+    Raises:
+        ValueError: ``smiles`` is no list of SMILES that RDKit can read, or the seed is no whole
+            number, 0 or more.
     """
     _check_list(smiles)
+    seed = whole_number("seed", seed, 0)
     tenth = len(smiles) // 10
     room = {VAL: tenth, TEST: tenth, TRAIN: len(smiles)}  # a scaffold goes where it first fits
     scaffolds: dict[int, list[list[int]]] = {TRAIN: [], VAL: [], TEST: []}
@@ -479,9 +510,12 @@ def fold_split(
     scaffolds first.
 
     Raises:
-        ValueError: ``folds`` is below 3, or ``fold`` is not from 0 to ``folds - 1``.
+        ValueError: ``folds`` is below 3, ``fold`` is not from 0 to ``folds - 1``, or another
+            argument is of the wrong type.
     """
     _check_list(smiles)
+    seed = whole_number("seed", seed, 0)
+    check_bools(by_scaffold=by_scaffold)
     folds = whole_number("folds", folds, 3)
     fold = whole_number("fold", fold, 0)
     if fold >= folds:
@@ -502,8 +536,9 @@ def fold_split(
 
 def _check_list(smiles: object) -> None:
     """Raises a ValueError for what is no list, such as one SMILES string."""
-    if isinstance(smiles, str) or not hasattr(smiles, "__len__"):
-        raise ValueError(f"smiles is {smiles!r}; expected a list of SMILES.")
+    is_one = isinstance(smiles, str | bytes | Tensor)
+    if is_one or not hasattr(smiles, "__len__"):
+        raise ValueError(f"smiles is {shown(smiles)}; expected a list of SMILES.")
 
 
 def _scaffolds(smiles: Sequence[str], seed: int) -> list[list[int]]:

@@ -144,7 +144,7 @@ class MultiHeadAttention(AttentionProjections):
     .. math:: \operatorname{MHA}(X) = (Z_1 \,\|\, \dots \,\|\, Z_H)\, W^O
 
     Projections and heads are those of all sources: CS224W, S1 and S5; Graphormer, Eq. 3; GRPE, Eq.
-    1. The order of the tokens does not matter (CS224W, S8).
+    1. Permuting the tokens permutes the result in the same way (CS224W, S8).
 
     The arguments are those of :class:`AttentionProjections`.
     """
@@ -167,7 +167,8 @@ class MultiHeadAttention(AttentionProjections):
             value: What the values are made of, ``[B, M, d]``; by default the keys' input.
             mask: True where attention may go: ``[B, M]`` for keys, ``[B, N, M]`` for pairs, or
                 ``[B, H, N, M]`` for each head.
-            bias: Added to the logits, ``[B, H, N, M]`` or what is broadcast to it.
+            bias: Added to the logits, ``[B, H, N, M]`` or what is broadcast to it, such as
+                ``[H, N, M]`` or ``[N, M]``.
             return_attention: Also return the probabilities before dropout.
 
         Returns:
@@ -175,10 +176,14 @@ class MultiHeadAttention(AttentionProjections):
             ``[B, H, N, M]``.
 
         Raises:
-            ValueError: The mask ``[N, M]`` could be one of keys or of pairs, or fits neither.
+            ValueError: The mask ``[N, M]`` could be one of keys or of pairs, or fits neither. The
+                bias ``[H, N, M]`` could also be that of B sequences, because B = H, or fits
+                neither.
         """
         key = query if key is None else key
         value = key if value is None else value
+        if bias is not None:
+            check_bias(bias, self.num_heads, query, key)
         q, k, v = self.heads(query, key, value)  # [B, H, N, K], [B, H, M, K], [B, H, M, K]
         attended = scaled_dot_product_attention(
             q,
@@ -217,13 +222,13 @@ def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) ->
         raise ValueError(
             f"mask is {mask.dtype}; expected torch.bool, True where attention is allowed."
         )
-    if mask.dim() == 4:
-        return mask
-    if mask.dim() == 3:
-        return mask[:, None]
     B, N = query.shape[:2]
     M = N if key is None else key.shape[1]
     given = f"mask has shape {list(mask.shape)}"
+    if mask.dim() == 4:
+        return mask
+    if mask.dim() == 3 and is_broadcast(mask, (B, N, M)):
+        return mask[:, None]
     if mask.shape != (B, M):
         raise ValueError(f"{given}; expected [{B}, {M}] for keys or [{B}, {N}, {M}] for pairs.")
     if B == N and N > 1:
@@ -232,6 +237,39 @@ def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) ->
             "mask[:, None] for keys, or mask[None] for pairs."
         )
     return mask[:, None, None]
+
+
+def check_bias(bias: Tensor, num_heads: int, query: Tensor, key: Tensor) -> None:
+    """Raises a ValueError unless a bias is broadcast to ``[B, H, N, M]`` in one way only.
+
+    Args:
+        bias: What is added to the logits.
+        num_heads: H.
+        query: The queries' input, ``[B, N, d]``.
+        key: The keys' input, ``[B, M, d]``.
+    """
+    B, N = query.shape[:2]
+    M = key.shape[1]
+    given = f"bias has shape {list(bias.shape)}"
+    if not is_broadcast(bias, (B, num_heads, N, M)):
+        raise ValueError(
+            f"{given}; expected [{B}, {num_heads}, {N}, {M}], or what is broadcast to it."
+        )
+    if bias.dim() == 3 and bias.shape[0] == B == num_heads > 1:
+        raise ValueError(
+            f"{given}, which may be that of {B} sequences or of {num_heads} heads; expected "
+            "bias[:, None] for sequences, or bias[None] for heads."
+        )
+
+
+def is_broadcast(tensor: Tensor, shape: tuple[int, ...]) -> bool:
+    """Whether a tensor is broadcast to this shape without making it larger."""
+    if tensor.dim() > len(shape):
+        return False
+    of_last_axes = shape[len(shape) - tensor.dim() :]
+    sizes = zip(tensor.shape, of_last_axes, strict=True)
+    # Compared with the full size first, so that an exported model is not bound to sizes above 1.
+    return all(size == full or size == 1 for size, full in sizes)
 
 
 class FeedForward(nn.Sequential):
@@ -327,6 +365,7 @@ def check_heads(d_model: int, num_heads: int) -> None:
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Raises a ValueError unless the value of an argument is one of the choices."""
-    if value not in choices:
+    if not any(isinstance(value, type(choice)) and value == choice for choice in choices):
         expected = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} is {value!r}; expected one of {expected}.")
+        shown = " ".join(repr(value).split())  # on one line, which arrays are not
+        raise ValueError(f"{name} is {shown[:200]}; expected one of {expected}.")

@@ -6,6 +6,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from gtcourse.graphs.check import whole_number
+
 
 class NodeBatchNorm(nn.BatchNorm1d):
     """Batch normalisation over the real nodes of all graphs, and of all processes of a run.
@@ -30,6 +32,7 @@ class NodeBatchNorm(nn.BatchNorm1d):
     momentum: float
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1):
+        num_features = whole_number("num_features", num_features, 1)
         super().__init__(num_features, eps=eps, momentum=momentum)
 
     def forward(self, h: Tensor, mask: Tensor | None = None) -> Tensor:

@@ -20,6 +20,7 @@ Shapes:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Literal
 
@@ -28,7 +29,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.check import check_batch
+from gtcourse.graphs.check import check_batch, is_one_of, whole_number
+from gtcourse.messages import shown
 
 ATTRIBUTE = {"node": "x", "edge": "edge_attr"}
 ALL = slice(None)
@@ -68,9 +70,14 @@ class CategoryEmbedding(nn.Module):
         self, sizes: int | tuple[int, ...], dim: int, name: str = "values", *, num_sets: int = 1
     ):
         super().__init__()
-        sizes = (sizes,) if isinstance(sizes, int) else tuple(sizes)
-        if not sizes or not all(isinstance(size, Integral) and size > 0 for size in sizes):
-            raise ValueError(f"sizes is {sizes}; expected a number above 0 for each column.")
+        if isinstance(sizes, int):
+            sizes = (sizes,)
+        elif isinstance(sizes, Sequence):
+            sizes = tuple(sizes)
+        if not isinstance(sizes, tuple) or not sizes or not all(map(is_size, sizes)):
+            raise ValueError(f"sizes is {shown(sizes)}; expected a number above 0 for each column.")
+        dim = whole_number("dim", dim, 1)
+        num_sets = whole_number("num_sets", num_sets, 1)
         self.sizes = sizes
         self.name = name
         self.weight = nn.Parameter(torch.empty(num_sets * sum(sizes), dim))
@@ -143,6 +150,11 @@ class CategoryEmbedding(nn.Module):
             raise ValueError(unknown_category(values, is_unknown, self.sizes, self.name))
 
 
+def is_size(value: object) -> bool:
+    """Whether this is a number of categories."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
+
+
 class NumberEmbedding(nn.Linear):
     """A linear map of numbers of any precision: ``[..., F]`` to ``[..., dim]``.
 
@@ -187,7 +199,13 @@ def feature_embedding(
         num_features: Columns of numbers; 0 for categories.
         dim: Width of a vector.
         bias: Whether the linear map of numbers has a bias.
+
+    Raises:
+        ValueError: The features are of neither nodes nor edges, or they are both categories and
+            numbers, or neither.
     """
+    if not is_one_of(of, ATTRIBUTE):
+        raise ValueError(f"of is {shown(of)}; expected 'node' or 'edge'.")
     if bool(num_types) == bool(num_features):
         raise ValueError(
             f"num_{of}_types is {num_types} and num_{of}_features is {num_features}; expected "

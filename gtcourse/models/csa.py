@@ -179,7 +179,8 @@ class ChromaticSelfAttention(AttentionProjections):
             have. The paper has none; 5 is that of the first author's earlier code, the layer
             ``graphit_layer.py`` of github.com/rmenegaux/GraphGPS.
         form: "direct", as the equations read; "factorised" or "chunked", the same function with
-            less memory, in :mod:`gtcourse.models.csa_kernel`.
+            less memory, in :mod:`gtcourse.models.csa_kernel`. On a GPU, "factorised" gives NaN for
+            a row whose logits lie hundreds apart.
         node_ablation: Share of the nodes j whose weights are set to zero, after the softmax and in
             training alone, as are those of the two that follow.
         edge_ablation: Share of the pairs (i, j) whose weights are set to zero.
@@ -242,7 +243,8 @@ class ChromaticSelfAttention(AttentionProjections):
         """
         mask = over_heads(mask, h)  # [B, 1, N, N] or [B, 1, 1, N]
         query, key, value = self.heads(h, h, h)  # [B, H, N, K] each
-        scores = query * query.shape[-1] ** -0.5 @ key.mT  # [B, H, N, N], Q_i · K_j
+        scaled = query * query.shape[-1] ** -0.5  # [B, H, N, K]
+        scores = scaled @ key.mT  # [B, H, N, N], Q_i · K_j
         value = value.mT  # [B, H, K, N]
         if self.score == "additive":
             scores = torch.zeros_like(scores)

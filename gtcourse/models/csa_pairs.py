@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch, clipped
-from gtcourse.models.categories import CategoryEmbedding, edge_features
+from gtcourse.models.categories import CategoryEmbedding, edge_features, real_edge_features
 from gtcourse.models.csa import (
     CGT,
     BondEncoding,
@@ -167,7 +167,11 @@ def _bond_rows(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
     if bonds.edge_types:
         categories = rows.of_pairs(edge_features(batch)).masked_fill(~is_edge[:, None], 0)
     embedding = cast(CategoryEmbedding, bonds.edges)  # numbers of edges cannot be fused
-    of_edge = embedding.rows(categories, ring)  # [P, F]
+    try:
+        of_edge = embedding.rows(categories, ring)  # [P, F]
+    except ValueError:
+        embedding.check(real_edge_features(batch))  # its sentence names the graph
+        raise
     no_edge = len(bonds.edges.weight)
     itself = no_edge + len(bonds.no_edge.weight)
     N = batch.mask.shape[1]

@@ -369,10 +369,11 @@ class NodeEdges(nn.Module):
 
 
 class EdgeValues(nn.Module):
-    r"""Vectors of edges that attention adds up beside the values: "via aggregation" of Table 5.
+    r"""Vectors of edges that attention adds up as it does values: "via aggregation" of Table 5.
 
     Node i gets :math:`\sum_j A_{ij} e_{ji}` over the edges from j to it, each head on its own
-    channels. The paper does not write this out; it is our reading.
+    channels. The sum is added after the output projection of the attention. The paper does not
+    write this out; it is our reading.
 
     Args:
         num_edge_types: Number of categories of each column of edge_attr; empty for numbers.

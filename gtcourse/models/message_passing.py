@@ -248,7 +248,17 @@ class GAT(MessagePassingModel):
 
 
 class GATLayer(nn.Module):
-    """Attention over the neighbours, batch normalisation, ELU and a residual."""
+    r"""Attention over the neighbours, batch normalisation, ELU and a residual.
+
+    .. math::
+        e_{ij} = \operatorname{LeakyReLU}(a_s \cdot W h_j + a_t \cdot W h_i), \qquad
+        h_i \leftarrow h_i + \operatorname{ELU}\Big(\operatorname{BN}\Big(
+        \sum_{j \to i} \operatorname{softmax}_j(e_{ij})\, W h_j\Big)\Big)
+
+    The softmax runs over the neighbours of node i, and each head has its own maps
+    (Veličković et al., "Graph attention networks"; the slope of LeakyReLU for negative numbers is
+    0.2).
+    """
 
     def __init__(self, d_model: int, num_heads: int):
         super().__init__()
@@ -515,7 +525,7 @@ class NodeInput(nn.Module):
         if self.features is None:
             assert self.encoding is not None  # or else __init__ has made an embedding
             return self.encoding(batch)[batch.mask]  # [ΣN, d]
-        h = self.features(batch.x[batch.mask])  # [ΣN, d]
+        h = embed_rows(self.features, batch.x, batch.mask)  # [ΣN, d]
         return h if self.encoding is None else h + self.encoding(batch)[batch.mask]
 
 
@@ -541,9 +551,24 @@ class EdgeInput(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         """Returns ``[ΣE, d]``."""
         if self.features is not None:
-            return self.features(edge_features(batch)[batch.adjacency])
+            return embed_rows(self.features, edge_features(batch), batch.adjacency)
         ones = self.constant.weight.new_ones(int(batch.adjacency.sum()), 1)  # [ΣE, 1]
         return self.constant(ones)
+
+
+def embed_rows(
+    embedding: CategoryEmbedding | NumberEmbedding, features: Tensor, mask: Tensor
+) -> Tensor:
+    """The vectors ``[R, d]`` of the rows where the mask ``[B, …]`` is True, graph after graph.
+
+    Raises:
+        ValueError: A category is unknown; the sentence names its graph, which the rows do not show.
+    """
+    try:
+        return embedding(features[mask])
+    except ValueError:
+        embedding.check(features.masked_fill(~mask[..., None], 0))
+        raise
 
 
 def benchmark_head(config: MessagePassingConfig) -> nn.Sequential:

@@ -88,7 +88,7 @@ class SignNetConfig(Config):
     k: PositiveInt | None = 8  #: eigenvectors; None for any number of them, with ``rho="sum"``
     d_model: PositiveInt = 64  #: width of the encoding, d
     #: "gin" passes an eigenvector's entries along the edges; "mlp" treats each entry on its own, so
-    #: that the result does not depend on which nodes have the same sign
+    #: that it reads absolute values only and cannot tell which nodes have the same sign
     phi: Literal["gin", "mlp"] = "gin"
     #: "mlp" reads the k results of a node beside each other; "sum" adds them up first, after which
     #: their order does not matter and there may be any number of them (DeepSets)
@@ -181,8 +181,8 @@ class GINPhi(nn.Module):
 
     .. math:: h_i \leftarrow \mathrm{MLP}\big(h_i + \sum_{j \to i} h_j\big)
 
-    (GIN with epsilon fixed at 0.) Between two layers there is a batch normalisation, but no
-    activation.
+    (GIN with epsilon fixed at 0.) The MLP is a linear map, ReLU, batch normalisation and another
+    linear map. Between two layers there is a batch normalisation, but no activation.
 
     Args:
         num_layers: Layers.
@@ -214,7 +214,7 @@ class GINPhi(nn.Module):
         h = vectors[is_real][:, None]  # [R, 1]
         for depth, layer in enumerate(self.layers):
             if depth > 0:
-                h = self.norms[depth - 1](h)  # [R, C]
+                h = self.norms[depth - 1](h)  # [R, hidden]
             nodes = scatter_rows(h, is_real).flatten(2)  # [B, N, M C]
             messages = (incoming @ nodes).view(*is_real.shape, -1)  # [B, N, M, C]
             h = layer(h + messages[is_real])  # [R, C]

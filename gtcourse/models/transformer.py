@@ -109,10 +109,11 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, attention to the encoder's output, then a feed-forward network.
+    """Self-attention, attention to the encoder's output, then a feed-forward network.
 
-    The order is that of the paper's Figure 1, right. The arguments are those of
-    :class:`EncoderLayer`.
+    The self-attention is causal if ``mask`` is :func:`causal_mask`; without a mask, a target also
+    attends to those after it. The order is that of the paper's Figure 1, right. The arguments are
+    those of :class:`EncoderLayer`.
     """
 
     def __init__(

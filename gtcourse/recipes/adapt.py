@@ -16,10 +16,17 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch_geometric.data import Data
 
 from gtcourse.graphs.batch import Target
-from gtcourse.graphs.check import check_graphs, labels_of, target_level
+from gtcourse.graphs.check import (
+    check_bools,
+    check_graphs,
+    is_one_of,
+    labels_of,
+    target_level,
+)
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs
 from gtcourse.graphs.molecules import FEATURES, own_data
 from gtcourse.graphs.tables import read_csv, read_table, scaffold_split
+from gtcourse.messages import shown
 from gtcourse.models.config import feature_sizes
 from gtcourse.recipes import as_recipe
 from gtcourse.recipes.recipe import Recipe
@@ -88,15 +95,16 @@ def own_recipe(
         ValueError: the recipe's model cannot be built for such data.
     """
     recipe = as_recipe(recipe)
-    if level not in TASKS:
-        raise ValueError(f"level is {level!r}; expected one of {', '.join(TASKS)}.")
-    if task not in TASKS[level]:
+    if not is_one_of(level, TASKS):
+        raise ValueError(f"level is {shown(level)}; expected one of {', '.join(TASKS)}.")
+    if not is_one_of(task, TASKS[level]):
         raise ValueError(
-            f"the task of each {level} is {task!r}; expected one of {', '.join(TASKS[level])}."
+            f"the task of each {level} is {shown(task)}; expected one of {', '.join(TASKS[level])}."
         )
+    check_bools(largest_fragment=largest_fragment)
     _check_targets(targets, task, scale)
-    if features is not None and features not in FEATURES:
-        raise ValueError(f"features is {features!r}; expected one of {', '.join(FEATURES)}.")
+    if features is not None and not is_one_of(features, FEATURES):
+        raise ValueError(f"features is {shown(features)}; expected one of {', '.join(FEATURES)}.")
     build = recipe.build_model
     if not isinstance(build, partial) or not any(
         hasattr(argument, "num_node_types") for argument in build.args
@@ -113,7 +121,8 @@ def own_recipe(
             raise ValueError(f"there is no size {name}; expected one of {', '.join(SIZES)}.")
     wanted = _wanted(features, vocabularies, sizes)
     for name in ("num_node_features", "num_edge_features"):
-        if wanted[name] and name not in known:
+        is_given = not isinstance(wanted[name], int) or wanted[name] != 0
+        if is_given and name not in known:
             raise ValueError(
                 f"the features are floats, but the model of {recipe.name} takes categories; "
                 "expected integers, or egt-100k/zinc, which takes both."
@@ -159,15 +168,22 @@ def _check_targets(
     names = [*targets] if is_list else []
     is_text = all(isinstance(name, str) for name in names)
     if not names or not is_text or len(set(names)) < len(names):
-        raise ValueError(f"targets is {targets!r}; expected a list of one or more different names.")
+        raise ValueError(
+            f"targets is {shown(targets)}; expected a list of one or more different names."
+        )
     if scale is None:
         return
     if task != "regression":
         raise ValueError(f"scale has no effect on the task {task!r}; expected the task regression.")
-    if sorted(scale) != ["mean", "sd"] or any(len(of) != len(names) for of in scale.values()):
+    is_scale = isinstance(scale, dict) and scale.keys() == {"mean", "sd"}
+    if not is_scale or not all(_has_length(values, len(names)) for values in scale.values()):
         raise ValueError(
-            f"scale is {scale!r}; expected mean and sd, each with {len(names)} number(s)."
+            f"scale is {shown(scale)}; expected mean and sd, each with {len(names)} number(s)."
         )
+
+
+def _has_length(values: object, length: int) -> bool:
+    return isinstance(values, Sequence) and len(values) == length
 
 
 def _schedule_for(task: Task, recipe: Recipe) -> Callable[..., LRScheduler | ReduceLROnPlateau]:
@@ -195,9 +211,10 @@ def _wanted(
     node_types: Sequence[int] = ()
     edge_types: Sequence[int] = ()
     if vocabularies is not None:
-        if len(vocabularies) != 2:
+        is_list = isinstance(vocabularies, Sequence) and len(vocabularies) == 2
+        if not is_list or not all(isinstance(each, Sequence) for each in vocabularies):
             raise ValueError(
-                f"vocabularies is {vocabularies!r}; expected two, of nodes and of edges."
+                f"vocabularies is {shown(vocabularies)}; expected two, of nodes and of edges."
             )
         node_types, edge_types = vocabularies
     elif features is not None:
@@ -210,7 +227,8 @@ def _wanted(
         **sizes,
     }
     for name in ("num_node_types", "num_edge_types"):
-        wanted[name] = tuple(wanted[name])  # in a record they are lists
+        if isinstance(wanted[name], list):  # as in a record
+            wanted[name] = tuple(wanted[name])
     return wanted
 
 
@@ -233,14 +251,20 @@ def _task(
     return tasks.graph_multiclass(num_targets)
 
 
-def standardised(recipe: Recipe, data: GraphDataset) -> Recipe:
+def standardised(recipe: Recipe | str, data: GraphDataset) -> Recipe:
     """The recipe with its targets standardised by the training split.
 
     Only a recipe of :func:`own_recipe` for regression is changed. Its model then predicts
     (y - mean) / sd, while errors and predictions stay in the unit of the targets. The scale is in
     the run's record, from which a trained model is loaded. A target that is the same for all
     training graphs is only shifted.
+
+    Raises:
+        ValueError: this is no recipe, or no data set.
     """
+    recipe = as_recipe(recipe)
+    if not isinstance(data, GraphDataset):
+        raise ValueError(f"data is of type {type(data).__name__}; expected a GraphDataset.")
     own = recipe.changed.get("own_data", {})
     if own.get("task") != "regression" or "scale" in own or isinstance(data, MappedGraphs):
         return recipe
@@ -288,6 +312,13 @@ def recipe_for(
     y = torch.cat([graph.y for graph in graphs])
     found = labels_of(graphs, task)
     count = y.shape[1] if y.dim() > 1 else 1
+    if y.dim() == 2 and y.is_floating_point():
+        is_unknown = y.isnan().all(dim=0)  # [T]
+        if is_unknown.any():
+            raise ValueError(
+                f"column {int(is_unknown.nonzero()[0])} of y is unknown (NaN) in all graphs; "
+                "expected one known target or more."
+            )
     if task == "classes":
         if y.dim() > 1 and count > 1:
             raise ValueError(

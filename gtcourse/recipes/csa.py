@@ -12,6 +12,8 @@ from functools import partial
 from typing import Any, cast, get_args
 
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, Encoding
+from gtcourse.graphs.check import is_one_of
+from gtcourse.messages import shown
 from gtcourse.models import CGT, CGTConfig
 from gtcourse.models.csa import ModelForm
 from gtcourse.recipes.recipe import Recipe, adamw, recipe
@@ -82,14 +84,16 @@ def with_form(recipe: Recipe, form: str) -> Recipe:
     """The same recipe with another form of :class:`CGTConfig`, which computes the same function.
 
     Raises:
-        ValueError: the form is unknown, or the recipe is one of another model.
+        ValueError: the form is unknown, or the recipe is one of another model, or none.
     """
+    if not isinstance(recipe, Recipe):
+        raise ValueError(f"recipe is {shown(recipe)}; expected a Recipe.")
     build = recipe.build_model
     config = build.args[0] if isinstance(build, partial) and build.args else None
     if not isinstance(config, CGTConfig):
-        raise ValueError(f"form is {form!r} for {recipe.name}; expected a recipe of CSA.")
-    if form not in FORMS:
-        raise ValueError(f"form is {form!r}; expected one of {', '.join(FORMS)}.")
+        raise ValueError(f"form is {shown(form)} for {recipe.name}; expected a recipe of CSA.")
+    if not is_one_of(form, FORMS):
+        raise ValueError(f"form is {shown(form)}; expected one of {', '.join(FORMS)}.")
     config = replace(config, form=cast(ModelForm, form))
     return replace(recipe, build_model=partial(CGT, config))
 

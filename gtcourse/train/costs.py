@@ -26,8 +26,8 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
-from gtcourse.graphs.check import check_batch
-from gtcourse.train.tasks import Task
+from gtcourse.graphs.check import check_batch, whole_number
+from gtcourse.train.tasks import Task, check_model, check_task
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,8 @@ def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
             edges (message passing, SignNet, EGT with edge targets) or of paths (Graphormer with
             ``path_tree``).
     """
+    check_model(model)
+    check_task(task)
     check_batch(batch, "step_costs")
     model = copy.deepcopy(model).to(batch.mask.device).train()
     optimizer = AdamW(model.parameters())
@@ -106,6 +108,8 @@ def prediction_memory(model: nn.Module, batch: GraphBatch) -> int:
     Raises:
         NotImplementedError: as :func:`step_costs`.
     """
+    check_model(model)
+    check_batch(batch, "prediction_memory")
     model = copy.deepcopy(model).to(batch.mask.device).eval()
     fields = [value for value in vars(batch).values() if isinstance(value, Tensor)]
     given = bytes_of([*fields, *batch.encodings.values(), *model.parameters()])
@@ -121,7 +125,13 @@ def stretched(batch: GraphBatch, graphs: int, nodes: int) -> GraphBatch:
         batch: a batch with the same fields and encodings.
         graphs: the number of graphs B in the new batch.
         nodes: the number of nodes N in the new batch.
+
+    Raises:
+        ValueError: this is no batch, or a number is no whole number above 0.
     """
+    check_batch(batch, "stretched")
+    graphs = whole_number("graphs", graphs, 1)
+    nodes = whole_number("nodes", nodes, 1)
 
     def stretch(tensor: Tensor, num_axes: int) -> Tensor:
         """A tensor ``[B, N, …]`` of the new size; ``num_axes`` of its axes are those of nodes."""

@@ -30,6 +30,7 @@ from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.check import check_path
 from gtcourse.graphs.io import replacing
 from gtcourse.graphs.loader import DenseLoader
+from gtcourse.messages import shown
 from gtcourse.models.config import (
     Config,
     NotNegativeFloat,
@@ -39,7 +40,7 @@ from gtcourse.models.config import (
 )
 from gtcourse.train.checkpoint import Checkpoint, Epoch, History, Part, Progress
 from gtcourse.train.flag import Flag
-from gtcourse.train.tasks import Task
+from gtcourse.train.tasks import Task, check_model, check_task
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -447,8 +448,8 @@ class _Run:
 
 def _show(bar: tqdm, row: dict[str, float]) -> None:
     """Shows the numbers of an epoch next to the progress bar."""
-    shown = {name: f"{value:.4g}" for name, value in row.items() if name != "seconds"}
-    bar.set_postfix(shown)
+    printed = {name: f"{value:.4g}" for name, value in row.items() if name != "seconds"}
+    bar.set_postfix(printed)
 
 
 def train_step(
@@ -524,9 +525,8 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
         ValueError: a graph has a feature that the model does not know, a target is not a class of
             the task, or there are no targets.
     """
-    if not isinstance(task, Task):
-        raise ValueError(f"task is {task!r}; expected a Task, such as tasks.graph_regression().")
-    _check_model(model)
+    check_task(task)
+    check_model(model)
     _check_loader("loader", loader)
     _check_data(model, task, loader, all_may_be_missing=True)
     first = next(model.parameters(), None)
@@ -544,7 +544,12 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
 
 
 def count_parameters(model: nn.Module) -> int:
-    """The number of trainable parameters of a model."""
+    """The number of trainable parameters of a model.
+
+    Raises:
+        ValueError: this is no model of PyTorch.
+    """
+    check_model(model)
     return sum(each.numel() for each in model.parameters() if each.requires_grad)
 
 
@@ -595,9 +600,8 @@ def _check_types(
     A loader of your own needs a length and :attr:`DenseLoader.targets`. The loader of the training
     graphs also needs :meth:`DenseLoader.set_epoch`.
     """
-    _check_model(model)
-    if not isinstance(task, Task):
-        raise ValueError(f"task is {task!r}; expected a Task, such as tasks.graph_regression().")
+    check_model(model)
+    check_task(task)
     _check_loader("train", train)
     if val is not None:
         _check_loader("val", val)
@@ -609,17 +613,11 @@ def _check_types(
     for name, (given, kind) in kinds.items():
         if given is not None and not isinstance(given, kind):
             expected = getattr(kind, "__name__", "LRScheduler")
-            raise ValueError(f"{name} is {given!r}; expected an object of type {expected}.")
+            raise ValueError(f"{name} is {shown(given)}; expected an object of type {expected}.")
     if on_epoch_end is not None and not callable(on_epoch_end):
         raise ValueError(
-            f"on_epoch_end is {on_epoch_end!r}; expected a function of the model and a row."
+            f"on_epoch_end is {shown(on_epoch_end)}; expected a function of the model and a row."
         )
-
-
-def _check_model(model: object) -> None:
-    """Raises a ValueError for what is no model of PyTorch, such as the name of one."""
-    if not isinstance(model, nn.Module):
-        raise ValueError(f"model is {model!r}; expected a model, such as GIN(GINConfig()).")
 
 
 def _check_loader(name: str, loader: DenseLoader) -> None:

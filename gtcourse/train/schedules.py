@@ -12,6 +12,9 @@ from typing import Literal
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
+from gtcourse.graphs.check import check_bools, is_one_of, whole_number
+from gtcourse.messages import shown
+
 
 def warmup_then_linear(
     optimizer: Optimizer, total: int, *, warmup: int | float, end: float = 1e-9
@@ -27,7 +30,13 @@ def warmup_then_linear(
 
     and every later step :math:`\eta_\text{end}`, which is 1e-9 in the official code; the paper does
     not say. ``warmup`` is W, or a share of T (a float below 1).
+
+    Raises:
+        ValueError: W is not below T, the rate is not above 0, or an argument is of the wrong type.
     """
+    check_optimizer(optimizer)
+    if not isinstance(end, int | float) or not 0 <= end < math.inf:
+        raise ValueError(f"end is {shown(end)}; expected a number, 0 or more.")
     peak = optimizer.param_groups[0]["lr"]
     if peak <= 0:
         raise ValueError(f"the learning rate is {peak}; expected a number above 0.")
@@ -54,7 +63,12 @@ def warmup_then_cosine(
 
     Differs from the official code: there step W + 1 still has the peak, and step T + 1 is the first
     to have 0.
+
+    Raises:
+        ValueError: W is not below T, or an argument is of the wrong type.
     """
+    check_optimizer(optimizer)
+    check_bools(quarter=quarter)
 
     def decay(done: float) -> float:
         if quarter:
@@ -70,14 +84,36 @@ def halve_on_plateau(
     """Half the rate after more than ``patience`` epochs without a better score (benchmarking-gnns).
 
     ``total`` is not used; ``mode`` says whether better scores are smaller or larger.
+
+    Raises:
+        ValueError: An argument is of the wrong type, or there is no such mode.
     """
+    check_optimizer(optimizer)
+    patience = whole_number("patience", patience, 0)
+    if not is_one_of(mode, ("min", "max")):
+        raise ValueError(f"mode is {shown(mode)}; expected 'min' or 'max'.")
     return ReduceLROnPlateau(optimizer, mode, factor=0.5, patience=patience)
+
+
+def check_optimizer(optimizer: object) -> None:
+    """Raises a ValueError for what is no optimizer of PyTorch."""
+    if not isinstance(optimizer, Optimizer):
+        raise ValueError(
+            f"optimizer is {shown(optimizer)}; expected one of PyTorch, such as "
+            "AdamW(model.parameters())."
+        )
 
 
 def _warmup_then(
     optimizer: Optimizer, total: int, warmup: int | float, decay: Callable[[float], float]
 ) -> LambdaLR:
     """Linear warm-up, then ``decay``: the share of the peak by the share of its steps done."""
+    total = whole_number("total", total, 1)
+    is_number = isinstance(warmup, int | float) and not isinstance(warmup, bool)
+    if not is_number or not math.isfinite(warmup):
+        raise ValueError(
+            f"warmup is {shown(warmup)}; expected a number of steps, or a share of them."
+        )
     steps = round(warmup * total) if isinstance(warmup, float) else warmup
     if not 0 <= steps < total:
         raise ValueError(

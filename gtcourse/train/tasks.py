@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch, has_lowered_distances
-from gtcourse.graphs.check import whole_number
+from gtcourse.graphs.check import check_bools, is_one_of, whole_number
+from gtcourse.messages import shown
 from gtcourse.models.categories import can_raise
 
 if TYPE_CHECKING:
@@ -114,10 +115,13 @@ class Scale:
     sd: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mean, Sequence) or not isinstance(self.sd, Sequence):
-            raise ValueError(
-                f"mean is {self.mean!r} and sd is {self.sd!r}; expected a tuple of numbers each."
-            )
+        for values in (self.mean, self.sd):
+            is_list = isinstance(values, Sequence) and not isinstance(values, str | bytes)
+            if not is_list or not all(isinstance(each, int | float) for each in values):
+                raise ValueError(
+                    f"mean is {shown(self.mean)} and sd is {shown(self.sd)}; expected "
+                    "a tuple of numbers each."
+                )
         numbers = [*self.mean, *self.sd]
         if len(self.mean) != len(self.sd) or not all(map(math.isfinite, numbers)):
             raise ValueError(
@@ -164,7 +168,7 @@ def graph_regression(scale: Scale | None = None) -> Task:
     standardised: Callable[[Tensor], Tensor] = unchanged
     if scale is not None:
         if not isinstance(scale, Scale):
-            raise ValueError(f"scale is {scale!r}; expected a Scale of the targets, or None.")
+            raise ValueError(f"scale is {shown(scale)}; expected a Scale of the targets, or None.")
         name += f", targets standardised by mean {list(scale.mean)}, sd {list(scale.sd)}"
         restored = scale.restored
         standardised = scale.standardised
@@ -257,10 +261,14 @@ def node_classification(num_classes: int, class_sizes: Sequence[int] | None = No
     share of their targets that is predicted. A class without targets counts as 0 if it was
     predicted, and is left out otherwise.
     """
+    num_classes = whole_number("num_classes", num_classes, 2)
     name = f"node classification, {num_classes} classes"
     weights = None
     if class_sizes is not None:
-        if len(class_sizes) != num_classes or min(class_sizes) < 0 or sum(class_sizes) == 0:
+        if not isinstance(class_sizes, Sequence) or isinstance(class_sizes, str | bytes):
+            raise ValueError(f"class_sizes is {shown(class_sizes)}; expected a list of sizes.")
+        class_sizes = [whole_number("a size of a class", size, 0) for size in class_sizes]
+        if len(class_sizes) != num_classes or sum(class_sizes) == 0:
             raise ValueError(
                 f"class_sizes is {[*class_sizes]}; expected the number of targets of each of "
                 f"{num_classes} classes."
@@ -316,14 +324,16 @@ def with_distances(
             the walks of A + I. No pair is then of class 0. (Their classes are ν + 1 - D.)
 
     Raises:
-        ValueError: ν is below 1, κ is not above 0, or the reduction is unknown. The loss raises a
-            ValueError if distances up to ν are not exact.
+        ValueError: ν is below 1, κ is not above 0, or another argument is not one of those above.
+            The loss raises a ValueError if distances up to ν are not exact.
     """
-    whole_number("hops", hops, 1)
-    if not 0 < weight < math.inf:
-        raise ValueError(f"weight is {weight!r}; expected a number above 0.")
-    if reduction not in ("sum", "mean"):
-        raise ValueError(f"reduction is {reduction!r}; expected 'sum' or 'mean'.")
+    check_task(task)
+    hops = whole_number("hops", hops, 1)
+    if not isinstance(weight, int | float) or not 0 < weight < math.inf:
+        raise ValueError(f"weight is {shown(weight)}; expected a number above 0.")
+    if not is_one_of(reduction, ("sum", "mean")):
+        raise ValueError(f"reduction is {shown(reduction)}; expected 'sum' or 'mean'.")
+    check_bools(self_is_one_hop=self_is_one_hop)
 
     def loss(predictions: tuple[Tensor, Tensor], batch: GraphBatch) -> Tensor:
         prediction, logits = predictions
@@ -355,6 +365,20 @@ def with_distances(
     name = f"{task.name}, and distances to {hops} hops by {weight:g} ({pairs})"
     options = task.model_options | {"return_distances": True}
     return replace(task, name=name, loss=loss, model_options=options)
+
+
+def check_task(task: object) -> None:
+    """Raises a ValueError for what is no task, such as the name of one."""
+    if not isinstance(task, Task):
+        raise ValueError(
+            f"task is {shown(task)}; expected a Task, such as tasks.graph_regression()."
+        )
+
+
+def check_model(model: object) -> None:
+    """Raises a ValueError for what is no model of PyTorch, such as the name of one."""
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"model is {shown(model)}; expected a model, such as GIN(GINConfig()).")
 
 
 def targets_of(batch: GraphBatch) -> Tensor:

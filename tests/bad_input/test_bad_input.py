@@ -1428,6 +1428,28 @@ def checkpoint(change: Callable[[Path], object]) -> Make:
     return make
 
 
+NO_RUN = "is damaged (it describes no run); expected a checkpoint of this run. Remove this file to"
+
+
+def lacking(*names: str) -> Callable[[Path], None]:
+    """Removes parts of a checkpoint."""
+
+    def change(path: Path) -> None:
+        content = torch.load(path, weights_only=True)
+        torch.save({name: part for name, part in content.items() if name not in names}, path)
+
+    return change
+
+
+def with_part(name: str, part: object) -> Callable[[Path], None]:
+    """Replaces a part of a checkpoint."""
+
+    def change(path: Path) -> None:
+        torch.save(torch.load(path, weights_only=True) | {name: part}, path)
+
+    return change
+
+
 def plain_pickle(path: Path) -> None:
     path.write_bytes(pickle.dumps(Payload(path.parent / "executed")))
 
@@ -1505,7 +1527,17 @@ RECORDS = [
             ("half of it", lambda p: p.write_bytes(p.read_bytes()[:5000]), "cannot be read ("),
             ("plain pickle", plain_pickle, "cannot be read ("),
             ("torch's pickle", torch_pickle, "cannot be read ("),
-            ("weights alone", lambda p: torch.save({"w": torch.ones(1)}, p), "belongs to another"),
+            ("weights alone", lambda p: torch.save({"w": torch.ones(1)}, p), NO_RUN),
+            ("a list", lambda p: torch.save([1, 2], p), NO_RUN),
+            ("no weights", lacking("model"), "is damaged (without model); expected a checkpoint"),
+            (
+                "no optimizer and no random numbers",
+                lacking("optimizer", "random"),
+                "is damaged (without optimizer, random); expected a checkpoint of this run. Remove",
+            ),
+            ("another model's weights", with_part("model", {}), "is damaged (RuntimeError); exp"),
+            ("another history", with_part("history", {"a": 1}), "is damaged (TypeError); expect"),
+            ("random numbers cut off", with_part("random", {}), "is damaged (KeyError); expected"),
         ]
     ),
 ]
@@ -1737,6 +1769,12 @@ OWN = [
                 "smiles,y\nC,1\nCC,2\n",
                 ": the random split of 2 molecules leaves none for training; expected",
                 {"split": "random"},
+            ),
+            (
+                "a target without a value for training",
+                "smiles,y,z,part\nC,1,,train\nCC,2,,train\nCO,3,4,val\nCN,5,6,test\n",
+                ", column 'z' has no value for the 2 molecules for training; expected one or more.",
+                {"targets": ["y", "z"], "split": "part"},
             ),
             (
                 "a comma too many",
@@ -2028,6 +2066,11 @@ OWN = [
         "vocabularies is [(28,)]; expected two, of nodes and of edges.",
     ),
     ("graphs without targets", for_labels("regression", None), "the graphs have no targets y; exp"),
+    (
+        "graphs without one of two targets",
+        for_labels("regression", torch.tensor([[1.0, NAN]])),
+        "column 1 of y is unknown (NaN) in all graphs; expected one known target or more.",
+    ),
     (
         "a class beyond the recipe's",
         trained(lambda data: data.graphs[7].y.fill_(2), name="cycles", recipe="gin-pe/cycles"),

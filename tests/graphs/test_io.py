@@ -1,5 +1,6 @@
 """Atomic replacement of files, and graph files that are read back as they were written."""
 
+import errno
 import os
 
 import numpy as np
@@ -52,6 +53,22 @@ def test_a_temporary_file_of_a_killed_writer_is_overwritten(tmp_path):
         temporary.write_text("new")
     assert (tmp_path / "file").read_text() == "new"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_an_error_of_a_full_disk_names_the_file(tmp_path):
+    (tmp_path / "file").write_text("old")
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left") as raised, replacing(tmp_path / "file"):
+        raise full
+    assert raised.value.filename == str(tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_an_error_about_another_file_is_raised_as_it_is(tmp_path):
+    with pytest.raises(FileNotFoundError) as raised, replacing(tmp_path / "file"):
+        (tmp_path / "missing").read_text()
+    assert str(raised.value.filename) == str(tmp_path / "missing")
 
 
 def test_graph_file_round_trip(tmp_path):

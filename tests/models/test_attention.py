@@ -64,6 +64,33 @@ def test_masks_of_all_documented_shapes_are_equivalent(shape):
     torch.testing.assert_close(layer(query, key, mask=keys.expand(shape)), expected)
 
 
+def test_a_bias_of_sequences_or_of_heads_is_ambiguous_where_there_are_as_many():
+    layer = MultiHeadAttention(6, 2)
+    x = torch.randn(2, 4, 6)
+    bias = torch.randn(2, 4, 4)
+    with pytest.raises(
+        ValueError, match=r"may be that of 2 sequences or of 2 heads; expected bias"
+    ):
+        layer(x, bias=bias)
+    assert not torch.allclose(layer(x, bias=bias[:, None]), layer(x, bias=bias[None]))
+    one = x[:1]
+    torch.testing.assert_close(layer(one, bias=bias), layer(one, bias=bias[None]))
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 4), (4, 5), (1, 2, 4, 5), (1, 1, 2, 4, 4)])
+def test_a_bias_of_another_shape_raises(shape):
+    layer = MultiHeadAttention(6, 2)
+    with pytest.raises(ValueError, match=r"expected \[2, 2, 4, 4\], or what is broadcast to it"):
+        layer(torch.randn(2, 4, 6), bias=torch.zeros(shape))
+
+
+def test_a_mask_of_heads_without_sequences_raises():
+    layer = MultiHeadAttention(6, 2)
+    mask = torch.ones(2, 3, 3, dtype=torch.bool)
+    with pytest.raises(ValueError, match=r"expected \[4, 3\] for keys or \[4, 3, 3\] for pairs"):
+        layer(torch.randn(4, 3, 6), mask=mask)
+
+
 @pytest.mark.holds("CS224W, S7")
 @given(st.integers(1, 7), st.floats(0, 1), st.integers(0, 10_000))
 def test_attention_masked_to_neighbours_is_message_passing_along_edges(N, density, seed):

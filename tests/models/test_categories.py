@@ -67,7 +67,7 @@ SEVERAL = [*ONE_OF_EACH, *OF_TWO_COLUMNS]
 @pytest.mark.parametrize("value", [-1, "size"])
 @pytest.mark.parametrize("column", [0, -1])
 @torch.no_grad()
-def test_unknown_category_raises(name, chosen, value, column):
+def test_unknown_category_raises_and_names_its_graph(name, chosen, value, column):
     variant = MODELS[name].variants[chosen]
     model = variant.build().eval()
     attributes = [("x", variant.x.types)]
@@ -85,7 +85,10 @@ def test_unknown_category_raises(name, chosen, value, column):
             batch.edge_attr[2, 0, 1, at] = unknown
             if "path_edges" in batch.encodings:
                 batch.encodings["path_edges"][2, 0, 1, 0, at] = unknown
-        sentence = rf"has category {unknown} in column {at}.*; expected 0 to {types[at] - 1}\."
+        sentence = (
+            rf"has category {unknown} in column {at} of graph 2 of the batch; "
+            rf"expected 0 to {types[at] - 1}\."
+        )
         with pytest.raises(ValueError, match=sentence):
             model(batch)
 
