@@ -6,9 +6,13 @@ python -m tools.differs write    write the pages
 A page's rows are in a TOML file beside it. A row says what the ``paper`` and its ``code`` do, which
 of the two the package ``follows``, what it does in detail (``here``) and ``why``, and which
 ``test`` shows it (tools/tested.toml says what a test checks). ``silent`` names the one of the two
-that says nothing about the point. The places in braces in its ``effect`` are numbers of
-book/differs/measured.json, which names the commit that measured them, or the test errors of
-recorded ``runs``. ``sections`` are numbers of sections that explain the point.
+that says nothing about the point. ``sections`` are numbers of sections that explain the point; with
+``background``, they explain what it is about but not the difference itself.
+
+The places in braces in an ``effect`` are numbers of book/differs/measured.json, which names the
+commit that measured them, or the test errors of recorded ``runs``. ``{change}`` says in words how
+the error of a trained model changes, ``{errors_seeds}`` lists the ``errors`` of the seeds, and
+``cases`` gives the words for single values of a number, such as 0, and for all others.
 """
 
 import ast
@@ -21,7 +25,17 @@ from pathlib import Path
 
 from gtcourse.course.records import recorded
 from gtcourse.runs.record import spread
-from tools.ledger import SOURCES, TESTED, Place, anchor, cited, read_chapters, runs, section_link
+from tools.ledger import (
+    SOURCES,
+    TESTED,
+    Place,
+    anchor,
+    checked_by,
+    cited,
+    read_chapters,
+    runs,
+    section_link,
+)
 from tools.pages import device, markdown_table, run, together
 from tools.paths import PACKAGE, ROOT, TEXTS, slug
 
@@ -31,7 +45,7 @@ FOLLOWS = {
     "paper": ("the paper", "The package follows the paper."),
     "code": ("the code", "The package follows the code."),
     "both": ("both", "The package does what the paper and the code do."),
-    "option": ("either", "You can choose with an option of the package."),
+    "option": ("either", "The package can do either."),
     "other": ("neither", "The package follows neither."),
 }
 """Which side the package takes: in a table, and in the entry's first sentence about the package."""
@@ -49,19 +63,22 @@ PAGE = """\
 
 # {title}: paper, code and course
 
-{intro}
+{intro}{model}
 
-The table has {count} entries. The column *the package follows* names the paper, the code, both,
-either or neither, as the [first of these pages](differs) explains. The last column gives the test
-error of a trained small model, first with the package's version and after the arrow with the other
-version that the entry names. It is empty where we have not measured this. In the entries, ± is the
-standard deviation over three seeds.
+The table lists the {count} entries of this page. Its third column says what the package follows.
+The page [Where papers and code differ](differs) explains these words and describes how we
+measured.{errors} A ± gives the standard deviation over three seeds.
 
 {overview}
 
 {sections}
 
-*Measured at commit `{commit:.7}` on {date}, on {device}: `{command}`, {seconds:,} s{all}.*"""
+*Measured on {date} at commit `{commit:.7}`, with that commit's `{command}`, on {device},
+in {seconds:,} s{all}.*"""
+ERRORS = """
+In the last column, the number before the arrow is the test error of the trained small model with
+the package's version, and the number after it is the error of the same weights with the other
+version. It is empty where we have not measured such a pair of errors.{note}"""
 SECTION = """\
 (differs-{name}-{id})=
 ## {equation} · {what}
@@ -136,12 +153,39 @@ def tests(path: Path) -> set[str]:
 
 def effect(name: str, row: dict) -> str:
     """The text with its numbers; a list of numbers is one for each seed."""
+    text = row["effect"].format(**in_words(measured(name, row), row.get("cases", {})))
+    return together(POWER.sub(r"$\1 \\cdot 10^{-\2}$", text))
+
+
+def measured(name: str, row: dict) -> dict:
+    """The numbers of an entry, with the test errors of its recorded runs."""
     values = dict(record(name)["measured"].get(row["id"], {}))
     for place, run_name in row.get("runs", {}).items():
         values[place] = [each.result["test_mae"] for each in recorded(run_name)]
-    values = {k: over_seeds(v) if isinstance(v, list) else v for k, v in values.items()}
-    text = row["effect"].format(**values)
-    return together(POWER.sub(r"$\1 \\cdot 10^{-\2}$", text))
+    return values
+
+
+def in_words(values: dict, cases: dict[str, dict[str, str]]) -> dict:
+    """The numbers of an effect, and the words that depend on them."""
+    words = dict(values)
+    for place, value in values.items():
+        if isinstance(value, list):
+            *others, last = (f"{error:.3f}" for error in value)
+            words |= {place: over_seeds(value), f"{place}_seeds": f"{', '.join(others)} and {last}"}
+    if "before" in values:
+        words["change"] = change(values["before"], values["after"])
+    for place, texts in cases.items():
+        text = texts.get(f"{values[place]:g}", texts["else"])
+        words[place] = text.format(**values)
+    return words
+
+
+def change(before: float, after: float) -> str:
+    """The end of a sentence about an error, as a reader sees it: with three decimals."""
+    first, second = f"{before:.3f}", f"{after:.3f}"
+    if first == second:
+        return f"stays at {first}"
+    return f"{'rises' if after > before else 'falls'} from {first} to {second}"
 
 
 def over_seeds(values: list[float]) -> str:
@@ -153,13 +197,20 @@ def page(name: str) -> str:
     paper = read(name)
     found = record(name)
     found = found | {"device": device(found["device"])}
+    rows = table_rows(name)
+    changed = any(row[-1] for row in rows)  # the error of a trained model
     return PAGE.format(
         **found,
         name=name,
         title=paper["title"],
         intro=paper["intro"].strip(),
+        model=f"\n\n{small_model(paper['model'])}" if "model" in paper else "",
         count=len(paper["row"]),
-        overview=markdown_table(COLUMNS[1:], [row[1:] for row in table_rows(name)]),
+        errors=ERRORS.format(note=paper.get("note", "")) if changed else "",
+        overview=markdown_table(
+            COLUMNS[1:] if changed else COLUMNS[1:-1],
+            [row[1:] if changed else row[1:-1] for row in rows],
+        ),
         sections="\n\n".join(section(name, row) for row in paper["row"]),
         all="" if found["command"].endswith(f" {name}") else " for all pages together",
     )
@@ -170,14 +221,55 @@ def section(name: str, row: dict) -> str:
     lines = {
         "Paper": row["paper"],
         "Code": row["code"],
-        "Package": f"{FOLLOWS[row['follows']][1]} {row['here']}",
+        "Package": f"{stance(row)} {row['here']}",
         "Why": row["why"],
         "Measured": effect(name, row),
-        "Test": f"[{TESTED[test]}](https://github.com/{slug()}/blob/main/{path})",
-        "Explained in": explained(name, row),
+        "Runs": trainings(row),
+        "Test": f"[{checked_by(test)}](https://github.com/{slug()}/blob/main/{path})",
+        "Background" if row.get("background") else "Explained in": explained(name, row),
     }
     lines = "\n".join(f"* - {label}\n  - {text.strip()}" for label, text in lines.items() if text)
     return SECTION.format(**row, name=name, lines=lines)
+
+
+def stance(row: dict) -> str:
+    """Which side the package takes, in a sentence."""
+    if row["follows"] == "other" and "silent" in row:
+        return f"The package differs from the {'code' if row['silent'] == 'paper' else 'paper'}."
+    return FOLLOWS[row["follows"]][1]
+
+
+def trainings(row: dict) -> str:
+    """Which recorded runs an effect is about, how long they were trained, and where they are."""
+    names = list(row.get("runs", {}).values())
+    if not names:
+        return ""
+    runs = [record for run_name in names for record in recorded(run_name)]
+    lengths = {(record.data["sizes"]["train"], record.config["epochs"]) for record in runs}
+    files = {file_of(run_name) for run_name in names}
+    if len(lengths) > 1 or len(files) > 1 or len(runs) != 3 * len(names):
+        raise ValueError(f"{row['id']}: its runs differ in seeds, length or file")
+    ((molecules, epochs),) = lengths
+    (file,) = files
+    *others, last = (f"`{run_name}` ({test_error(run_name)})" for run_name in names)
+    each = f"{', '.join(others)} and {last}" if others else last
+    link = f"https://github.com/{slug()}/blob/main/{file.relative_to(ROOT).as_posix()}"
+    return (
+        f"{each}. The numbers in parentheses are the test errors over three seeds. Each run took "
+        f"{epochs} epochs on {molecules:,} molecules ([records of chapter "
+        f"{file.stem.removeprefix('chapter')}]({link}))."
+    )
+
+
+def test_error(run_name: str) -> str:
+    return over_seeds([each.result["test_mae"] for each in recorded(run_name)])
+
+
+def file_of(run_name: str) -> Path:
+    """The file of records that has the runs of this name."""
+    start = json.dumps({"name": run_name})[:-1] + ", "
+    files = sorted((PACKAGE / "course" / "records").glob("*.jsonl"))
+    return next(path for path in files if start in path.read_text(encoding="utf-8"))
 
 
 def explained(name: str, row: dict) -> str:
@@ -204,17 +296,62 @@ def index() -> str:
     for name in PAPERS:
         follows = [row["follows"] for row in read(name)["row"]]
         counts.append([*map(follows.count, FOLLOWS), len(follows)])
-    links = [*(f"[{source(name)}]({name}.md)" for name in PAPERS), "all"]
+    links = [*(f"[{read(name)['title']}]({name}.md)" for name in PAPERS), "all"]
     counts.append([sum(column) for column in zip(*counts, strict=True)])
     rows = [[link, *map(str, count)] for link, count in zip(links, counts, strict=True)]
-    columns = ("source", *(word.removeprefix("the ") for word, _ in FOLLOWS.values()), "all")
+    columns = ("source", *(word.removeprefix("the ") for word, _ in FOLLOWS.values()), "entries")
     every_row = [row for name in PAPERS for row in table_rows(name)]
     changed = sum(bool(row[-1]) for row in every_row)
     text = content["text"].format(
-        entries=len(every_row), changed=changed, largest=largest_changes(5)
+        entries=len(every_row),
+        changed=changed,
+        largest=largest_changes(5),
+        models=small_models(),
+        scale=both_trained("graphormer", "scale", "root_of_head", "root_of_width"),
+        key=both_trained("grpe", "key-context", "column", "row"),
     )
     parts = [content["intro"].strip(), markdown_table(columns, rows), text.strip()]
     return "\n\n".join([*parts, FILTER, markdown_table(COLUMNS, every_row)])
+
+
+def both_trained(name: str, id: str, ours: str, other: str) -> str:
+    """The test errors of two versions that were both trained, the package's first."""
+    row = next(row for row in read(name)["row"] if row["id"] == id)
+    values = measured(name, row)
+    return f"{over_seeds(values[ours])} against {over_seeds(values[other])}"
+
+
+def small_models() -> str:
+    """The trained models that the entries change, as a table."""
+    rows = [
+        [
+            model["name"],
+            f"{model['parameters']:,}",
+            f"{model['molecules']:,}",
+            str(model["epochs"]),
+            over_seeds(model["test_mae"]),
+        ]
+        for model in measured_models()
+    ]
+    return markdown_table(("model", "parameters", "molecules", "epochs", "test error"), rows)
+
+
+def small_model(name: str) -> str:
+    """What "the trained small model" of a page is."""
+    (model,) = (model for model in measured_models() if model["name"] == name)
+    return (
+        f'"The trained small model" is the small {name} of chapter 10 at the commit named at the '
+        "foot of this page. (The model that comes with the package today was trained for longer.) "
+        f"It has {model['parameters']:,} parameters and was trained for {model['epochs']} epochs "
+        f"on {model['molecules']:,} molecules. Its test error is {over_seeds(model['test_mae'])}, "
+        "over three seeds."
+    )
+
+
+def measured_models() -> list[dict]:
+    """What the records of the changed models said when the effects were measured."""
+    path = FOLDER / "measured.json"
+    return json.loads(path.read_text(encoding="utf-8"))["models"]["rows"]
 
 
 def largest_changes(count: int) -> str:

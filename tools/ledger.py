@@ -40,10 +40,14 @@ NUMBERS = r"S?\d+(?:(?:, | to | and )S?\d+)*"
 CITATION = re.compile(rf"\b({NAMES}), (?:(Eq|Fact|Figure)s?\.? |(?=S))({NUMBERS})")
 SECTION_OF_DOCSTRING = re.compile(r"^[A-Z][\w ]*:$", re.M)  # "Args:", "Shapes:"
 MARKDOWN = MarkdownIt("commonmark").enable("table")
-TESTED: dict[str, str] = tomllib.loads(
+TESTED: dict[str, str | dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("tested.toml").read_text(encoding="utf-8")
 )
-"""What a test checks, in a sentence, by the name of the test."""
+"""What a test checks, in a sentence, by the name of the test.
+
+A test of many models or encodings has a sentence for each of the sources whose equations it holds,
+or for a single equation.
+"""
 
 
 class Place(NamedTuple):
@@ -233,10 +237,10 @@ def totals(ledger: Ledger) -> str:
         len({place for places in found.values() for place in places}) for found in ledger[:3]
     )
     return (
-        f"\n{len(IDS)} rows: {len(IDS) - statements - facts - figures} numbered equations, "
-        f"{statements} statements of a lecture, {facts} facts and {figures} figures. "
-        f"{sections} sections explain them, {objects} classes and functions compute "
-        f"them, {tests} tests check them.\n"
+        f"\nThe ledger has {len(IDS)} rows: {len(IDS) - statements - facts - figures} numbered "
+        f"equations, {facts} facts and {figures} figures of the papers, and {statements} "
+        f"statements of the lecture. They are explained in {sections} sections, computed by "
+        f"{objects} classes and functions, and checked by {tests} tests.\n"
     )
 
 
@@ -251,7 +255,7 @@ def table(source: str, ledger: Ledger) -> str:
             [f"{row}: {phrase}", *map(erratum_link, errata)],
             map(section_link, sections),
             map(object_link, objects),
-            map(test_link, tests),
+            [test_link(place, f"{source}, {row}") for place in tests],
         )
         lines.append(f"| {' | '.join(map('<br>'.join, columns))} |")
     return "\n".join(lines) + "\n"
@@ -272,8 +276,16 @@ def object_link(found: Place) -> str:
     return f"{{py:obj}}`~{module}.{found.name}` ([source]({on_github(found)}))"
 
 
-def test_link(found: Place) -> str:
-    return f"[{TESTED[found.name]}]({on_github(found)})"
+def test_link(found: Place, id: str) -> str:
+    return f"[{checked_by(found.name, id)}]({on_github(found)})"
+
+
+def checked_by(test: str, id: str = "") -> str:
+    """What a test checks, for an equation if the sentence depends on it."""
+    sentence = TESTED[test]
+    if isinstance(sentence, str):
+        return sentence
+    return sentence.get(id) or sentence[id.partition(", ")[0]]
 
 
 def on_github(found: Place) -> str:

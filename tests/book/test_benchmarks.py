@@ -23,6 +23,11 @@ def test_the_ratios_of_training_steps_are_those_of_the_records():
     assert round(cpu["csa"] / cpu["gin"]) == 9
     assert "less than a third of CSA's time" in text()
     assert cpu["transformer"] < cpu["csa"] / 3
+    pyg, ours = f"{cpu['PyG GPSConv']:.0f} ms", f"{cpu['transformer']:.0f} ms"
+    assert f"`GPSConv` takes {pyg} and one of the package's Transformer {ours}." in text()
+    pyg, ours = f"{cpu['PyG TransformerConv']:.0f} ms", f"{cpu['gat']:.0f} ms"
+    assert f"`TransformerConv` takes {pyg} and one of GAT" in text()
+    assert f"along the bonds only, {ours}." in text()
 
 
 def test_the_lower_bound_of_csas_products_is_that_of_the_record():
@@ -56,3 +61,14 @@ def test_scipy_takes_less_time_than_encode_on_all_graphs():
     for rows in [*record["rows"].values(), *record["rings"].values()]:
         times = {row["method"]: row["ms"] for row in rows}
         assert times["SciPy, distances alone"] < times["gtcourse"]
+
+
+def test_chapter_12_names_the_versions_that_its_times_were_measured_with():
+    (chapter,) = (ROOT / "book/chapters").glob("12_*.md")
+    cpu, gpu = (measurement(f"{name}-benchmark")["versions"] for name in ("models", "models-gpu"))
+    cpu_torch, gpu_torch = (each["torch"].rpartition(".")[0] for each in (cpu, gpu))
+    stated = (
+        f"the CPU ran version {cpu['gtcourse']} of the package with PyTorch {cpu_torch}, and the "
+        f"GPU version {gpu['gtcourse']} with PyTorch {gpu_torch}."
+    )
+    assert stated in chapter.read_text(encoding="utf-8")

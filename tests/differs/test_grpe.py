@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 
+import numpy as np
 import torch
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 
 from gtcourse import collate
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPE
 from gtcourse.models.grpe import RelationEmbedding, Relations
+from tests.graphs.small import graph_of
 from tests.models.small import GRPE as SMALL
 from tests.models.small import chain, large_weights, scale_queries
 
@@ -32,6 +36,28 @@ def test_a_nodes_own_edge_vector_is_used_here_but_overwritten_in_the_authors_cod
     edge.fill_diagonal_(SELF)
     edge[distance != 1] = NO
     assert not (edge == SELF).any()
+
+
+def test_paths_follow_the_direction_of_edges_here_but_not_in_the_authors_code():
+    ends = np.array([[0, 1], [1, 2]])  # 0 -> 1 -> 2
+    (ours,) = encode([graph_of(3, ends.T.tolist())], AddShortestPaths())
+    assert ours.distance.tolist() == [[0, 1, 2], [-1, 0, 1], [-1, -1, 0]]
+    code = shortest_path(csr_array((np.ones(2), tuple(ends)), shape=(3, 3)), directed=False)
+    assert code.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    both = np.concatenate([ends, ends[::-1]], axis=1)
+    (reversed_too,) = encode([graph_of(3, both.T.tolist())], AddShortestPaths())
+    assert reversed_too.distance.tolist() == code.tolist()
+
+
+def test_an_edge_that_is_listed_twice_is_one_step_here_but_two_in_the_authors_code():
+    ends = np.array([[0, 1, 0, 1], [1, 0, 1, 0]])
+    graph = graph_of(2, ends.T.tolist())
+    graph.edge_attr = torch.ones(4, 1, dtype=torch.int64)
+    (ours,) = encode([graph], AddShortestPaths())
+    assert ours.distance.tolist() == [[0, 1], [1, 0]]
+    counts = np.zeros((2, 2))
+    np.add.at(counts, tuple(ends), 1)
+    assert shortest_path(counts, directed=False).tolist() == [[0, 2], [2, 0]]
 
 
 @torch.no_grad()

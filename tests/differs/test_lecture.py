@@ -4,10 +4,12 @@ import torch
 
 from gtcourse import collate
 from gtcourse.course.records import recorded
+from gtcourse.encodings.spectral import laplacian
 from gtcourse.models import BagTransformer, BagTransformerConfig, MultiHeadAttention
 from gtcourse.models.graphormer import Graphormer
 from tests.models.small import GRAPHORMER as SMALL
 from tests.models.small import chain, edge_encoding, encoded, large_weights, scale_queries
+from tools.differs import read
 
 
 def test_the_lectures_missing_scale_is_the_root_of_the_head_width():
@@ -56,3 +58,27 @@ def test_after_600_steps_only_post_ln_without_warm_up_still_has_a_high_loss():
     )
     assert plain > warm == pre == 0
     assert all(run.curve[-1]["post-LN"] < 0.1 for run in runs)
+
+
+def test_pre_ln_needs_the_fewest_steps_and_the_page_says_how_many():
+    runs = recorded("transformer/warm-up")
+    steps = {
+        kind: [next(row["step"] for row in run.curve if row[kind] < 0.1) for run in runs]
+        for kind in ("pre-LN", "post-LN, warm-up", "post-LN")
+    }
+    pre, warm, plain = (f"{min(found)} to {max(found)}" for found in steps.values())
+    (row,) = (row for row in read("lecture")["row"] if row["id"] == "warm-up")
+    assert f"after {pre} steps with pre-LN, after {warm} with post-LN and warm-up" in row["why"]
+    assert f"after {plain} with post-LN without it" in row["why"]
+    assert max(steps["pre-LN"]) < min(steps["post-LN, warm-up"] + steps["post-LN"])
+
+
+def test_zero_is_an_eigenvalue_once_for_each_component_in_one_laplacian_but_not_in_the_other():
+    A = torch.zeros(3, 3, dtype=torch.bool)
+    A[0, 1] = A[1, 0] = True  # node 2 has no edge: two components
+    zeros = {
+        form: int((torch.linalg.eigvalsh(laplacian(A, form)).abs() < 1e-9).sum())
+        for form in ("combinatorial", "symmetric")
+    }
+    assert zeros == {"combinatorial": 2, "symmetric": 1}
+    assert laplacian(A, "symmetric")[2].tolist() == [0, 0, 1]

@@ -1,10 +1,13 @@
 """The rows of SignNet: what is printed, what the authors' code computes, and what we compute."""
 
+import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
-from gtcourse import collate
+from gtcourse import collate, load_dataset
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
+from gtcourse.encodings.spectral import laplacian, laplacian_eigenvectors
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models import SignNet, SignNetConfig
 from tests.graphs.small import DIAMOND, PATH_OF_FOUR
@@ -50,6 +53,34 @@ def test_padding_columns_add_twice_phi_of_zero_in_the_authors_code_but_nothing_i
     assert added(real).abs().max() < 1e-12
     ours = model.even(wider, batch.adjacency, batch.mask)
     torch.testing.assert_close(ours.sum(dim=2), ours[:, :, :-1].sum(dim=2))
+
+
+@pytest.mark.parametrize("normalization", ["combinatorial", "symmetric"])
+def test_eigenvectors_of_the_general_solver_need_not_be_orthogonal(normalization):
+    skewed = 0
+    for graph in load_dataset("molecules").test[:100]:
+        A = collate([graph]).adjacency[0]
+        L = laplacian(A, normalization)
+        general = torch.from_numpy(np.linalg.eig(L.numpy())[1].real)
+        skewed += bool(farthest_from_orthogonal(general) > 1e-6)
+        assert (
+            farthest_from_orthogonal(laplacian_eigenvectors(A[None], normalization)[1][0]) < 1e-12
+        )
+    assert skewed > 50
+
+
+def farthest_from_orthogonal(vectors: Tensor) -> float:
+    """The largest dot product of two columns, or deviation of a column's length from one."""
+    return (vectors.T @ vectors - torch.eye(len(vectors))).abs().max().item()
+
+
+def test_the_first_eigenvector_is_constant_and_skip_first_leaves_it_out():
+    (kept,) = encode([PATH_OF_FOUR], AddLaplacianEigenvectors(3))
+    (skipped,) = encode([PATH_OF_FOUR], AddLaplacianEigenvectors(2, skip_first=True))
+    first = kept.laplacian_eigenvectors[:, 0]
+    torch.testing.assert_close(first, torch.full((4,), 0.5))  # length one
+    torch.testing.assert_close(skipped.laplacian_eigenvectors, kept.laplacian_eigenvectors[:, 1:])
+    assert skipped.laplacian_eigenvectors[:, 0].abs().min() > 0.1
 
 
 def in_two_calls(model: SignNet, vectors: Tensor, batch: GraphBatch) -> Tensor:

@@ -5,7 +5,16 @@ from statistics import mean, stdev
 import pytest
 
 from gtcourse.course.records import recorded
-from tools.differs import PAPERS, contradictions, read, record
+from tools.differs import (
+    PAPERS,
+    change,
+    contradictions,
+    in_words,
+    largest_changes,
+    measured_models,
+    read,
+    record,
+)
 
 CODE = {"follows": "code", "here": ""}
 OPTION = {"follows": "option", "here": '`flip_signs="pairs"` flips pairs.'}
@@ -47,6 +56,7 @@ TOO_CLOSE = {
     ("csa", "lengths"): [("true", "stored")],
     ("csa", "rings"): [("additive", "categorical")],
     ("csa", "additive"): [("dot", "added")],
+    ("egt", "objective"): [("mean", "without")],
     ("egt", "signs"): [("pairs", "nodes")],
     ("graphormer", "scale"): [("root_of_head", "root_of_width")],
     ("grpe", "key-context"): [("column", "row")],
@@ -55,7 +65,7 @@ TOO_CLOSE = {
 FARTHER_APART = {
     ("csa", "ablation"): [("with", "without")],
     ("egt", "signs"): [("none", "pairs"), ("none", "nodes"), ("plain", "none")],
-    ("egt", "objective"): [("sum", "without")],
+    ("egt", "objective"): [("sum", "without"), ("sum", "mean")],
     ("signnet", "flips"): [("flips", "signnet")],
 }
 
@@ -76,3 +86,60 @@ def test_results_are_called_too_close_if_and_only_if_the_rule_of_the_index_says_
     assert called == set(TOO_CLOSE)
     assert all(close(*entry, *pair) for entry, pairs in TOO_CLOSE.items() for pair in pairs)
     assert not any(close(*entry, *pair) for entry, pairs in FARTHER_APART.items() for pair in pairs)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (0.52, 0.61, "rises from 0.520 to 0.610"),
+        (0.6986, 0.6917, "falls from 0.699 to 0.692"),
+        (0.69859, 0.69922, "stays at 0.699"),
+    ],
+)
+def test_a_changed_error_is_told_as_a_reader_sees_it(before, after, words):
+    assert change(before, after) == words
+    assert in_words({"before": before, "after": after}, {})["change"] == words
+
+
+def test_an_effect_has_words_of_its_own_for_single_numbers():
+    cases = {"share": {"0": "None differ.", "1": "All of {graphs} differ.", "else": "{share:.0%}."}}
+    told = [in_words({"share": x, "graphs": 500}, cases)["share"] for x in (0.0, 1.0, 0.397)]
+    assert told == ["None differ.", "All of 500 differ.", "40%."]
+
+
+def test_the_errors_of_the_seeds_can_be_listed():
+    words = in_words({"errors": [0.82394, 1.07709, 0.75206]}, {})
+    assert words["errors_seeds"] == "0.824, 1.077 and 0.752"
+    assert words["errors"].startswith("0.884")
+
+
+def test_the_small_models_of_the_index_are_those_that_the_entries_change():
+    recorded_before = {
+        name: {
+            measured["before"]
+            for measured in record(name)["measured"].values()
+            if "before" in measured
+        }
+        for name in ("graphormer", "egt", "grpe", "csa")
+    }
+    recorded_before["transformer"] = {record("lecture")["measured"]["scale"]["before"]}
+    for model in measured_models():
+        (before,) = recorded_before.pop(model["name"].lower())
+        # EGT reads singular vectors, which were computed anew.
+        assert mean(model["test_mae"]) == pytest.approx(before, abs=1e-3)
+    assert recorded_before == {}
+
+
+def test_the_index_names_those_of_the_largest_changes_that_were_also_trained():
+    trained = {f"differs-{name}-{id}" for name, id in TOO_CLOSE | FARTHER_APART}
+    of_largest = [line.split("](")[1].split(")")[0] for line in largest_changes(5).splitlines()]
+    text = read("index")["text"]
+    start, end = (text.index(each) for each in ("If you train a model", "Whether you load weights"))
+    told = text[start:end]
+    assert {label for label in of_largest if label in trained} == {
+        label for label in of_largest if label in told
+    }
+    assert told.count("(differs-") == 2
+    assert set(of_largest) & trained == set(of_largest) & {
+        f"differs-{name}-{id}" for name, id in TOO_CLOSE
+    }
