@@ -15,6 +15,9 @@ from gtcourse.course.exercises.checker import UNATTEMPTED
 FOLDED = "Show the table"
 """The lid of a cell that is folded with its output: a table to look numbers up in."""
 
+SETUP = ("# Colab only", "# Finds the course")
+"""How the first cell of a notebook begins."""
+
 
 def place_boxes(app: Sphinx, document: nodes.document) -> None:
     for quote in [*document.findall(nodes.block_quote)]:
@@ -46,6 +49,16 @@ def drop_empty_verdicts(app: Sphinx, document: nodes.document) -> None:
             output.parent.remove(output)
 
 
+def drop_setup_output(app: Sphinx, document: nodes.document) -> None:
+    """Where the notebook found the course says nothing to who reads the page."""
+    for cell in document.findall(nodes.container):
+        source = next((block.astext() for block in cell.findall(nodes.literal_block)), "")
+        if "cell" not in cell["classes"] or not source.startswith(SETUP):
+            continue
+        for output in [part for part in cell if "cell_output" in part.get("classes", [])]:
+            cell.remove(output)
+
+
 def hold_punctuation(app: Sphinx, document: nodes.document) -> None:
     """Without this, a line may begin with the full stop that follows a formula."""
     for formula in [*document.findall(nodes.math)]:
@@ -67,7 +80,7 @@ def hold_short_code(app: Sphinx, document: nodes.document) -> None:
 
 def label(source: str) -> str:
     """What a cell is for, as far as its code shows it."""
-    if source.startswith(("# Colab only", "# Finds the course")):
+    if source.startswith(SETUP):
         return "Colab setup (skip elsewhere)"
     body = ast.parse(source).body
     imports = [line for line in body if isinstance(line, (ast.Import, ast.ImportFrom))]
@@ -91,6 +104,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", place_boxes)
     app.connect("doctree-read", name_hidden_cells)
     app.connect("doctree-read", drop_empty_verdicts)
+    app.connect("doctree-read", drop_setup_output)
     app.connect("doctree-read", hold_punctuation)
     app.connect("doctree-read", hold_short_code)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -34,8 +34,9 @@ CAPTIONS = {
     "07": "EGT updates a vector for every pair of nodes, here drawn as three bars.",
     "08": "In GRPE, the relation of two nodes acts on the query, the key and the value.",
     "09": "CSA gives a pair of nodes one attention weight for each channel, here six.",
-    "10": "Each frame contains the next as a special case: CSA’s attention, attention with a bias "
-    "and a value term, Graphormer’s with its distance bias, and the Transformer’s.",
+    "10": "Which layer is a special case of which? Each frame contains the next. From "
+    "the outside in: CSA’s attention; attention with a bias and a value term for each pair; "
+    "Graphormer’s attention, which has only a distance bias; and the Transformer’s attention.",
     "11": "A map of attention marks one atom. Does the prediction depend on it?",
     "12": "The same training, first on one laptop and then on nine connected machines.",
     "data": "A molecule of ZINC, and how often each value of the target occurs.",

@@ -36,8 +36,9 @@ MOLECULES = {
     "thujone": "CC1C(=O)CC2(C(C)C)CC12",
 }
 
-ON_FIRST_PAGE = "caffeine"
-"""A molecule on which the models' predictions differ, so that the choice of a model can be seen."""
+OPENS = "diazepam"
+"""The first molecule of the home page and of the explainer: a model that reads no rings misses the
+penalty for its ring of seven atoms, so the choice of a model can be seen."""
 
 TITLES = {"graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE", "csa": "CSA"}
 
@@ -79,8 +80,14 @@ def write(app, error) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     listed = []
     shown = explorer.molecules(MOLECULES)
+    for molecule in shown:
+        molecule["predictions"] = {}
     for name in MODELS:
-        model = explorer.model(load(name))
+        predictor = load(name)
+        model = explorer.model(predictor)
+        values = predictor.predict([*MOLECULES.values()]).flatten().tolist()
+        for molecule, value in zip(shown, values, strict=True):
+            molecule["predictions"][model["kind"]] = round(value, 5)
         script = (
             f"gtcourse.deliver({explorer.as_script(model['name'])}, {explorer.as_script(model)});"
         )
@@ -91,10 +98,10 @@ def write(app, error) -> None:
         )
     code = explorer.script("explainer/colors") + explorer.script("explainer/molecule").strip()
     home = Path(app.srcdir, "book/_static/live.js").read_text(encoding="utf-8").strip()
-    (first,) = (molecule for molecule in shown if molecule["name"] == ON_FIRST_PAGE)
+    (first,) = (molecule for molecule in shown if molecule["name"] == OPENS)
     live = explorer.as_script(first_page(first))
     (folder / "home.js").write_text(f"{HOME}{code}\n{home}({live});", encoding="utf-8")
-    data = explorer.as_script({"models": listed, "molecules": shown})
+    data = explorer.as_script({"models": listed, "molecules": shown, "opens": OPENS})
     start = f"gtcourse.explain(document.getElementById('explainer'), {data});"
     (folder / "data.js").write_text(start, encoding="utf-8")
 

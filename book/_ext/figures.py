@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 from sizes import size
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -131,7 +132,17 @@ def with_caption(output: nodes.Element) -> nodes.caption | None:
     figure = nodes.figure("", output.deepcopy(), caption)
     output.parent.replace(output, figure)
     paragraph.parent.remove(paragraph)
+    if cell is not output:
+        put_lid_below(cell)
     return caption
+
+
+def put_lid_below(cell: nodes.Element) -> None:
+    """The folded code of a figure or a table comes after it, where it does not delay the reader."""
+    lid = cell[0]
+    if isinstance(lid, HideCodeCellNode):
+        cell.remove(lid)
+        cell.append(lid)
 
 
 def count_seeds_once(caption: nodes.caption) -> None:

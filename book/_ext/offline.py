@@ -11,6 +11,8 @@ INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
 )
 
+AUTO = re.compile(r'(<html\b[^>]*\bdata-theme=)"auto"')
+
 ICONS = re.compile(r"(?:\.fa-[\w-]+::?before,?)+\{[^}]*\}")
 """In the theme's styles, the letter of a font of icons for each icon."""
 
@@ -65,9 +67,14 @@ def drop_index(app, error) -> None:
         return
     for path in Path(app.outdir).rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        less = INDEX.sub("", text)
+        less = light(INDEX.sub("", text))
         if less != text:
             path.write_text(less, encoding="utf-8")
+
+
+def light(text: str) -> str:
+    """Without scripts nothing replaces the mode "auto", for which the theme has no colours."""
+    return AUTO.sub(r'\1"light"', text, count=1)
 
 
 def guard(app, page, template, context, doctree) -> None:

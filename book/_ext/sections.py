@@ -124,6 +124,7 @@ def prose(section: nodes.section) -> str:
 
     lines = "".join(words(child) for child in section[1:]).split("\n")
     text = "\n".join(text for line in lines if (text := " ".join(line.split())))
+    text = re.sub(r"…(?:,? (?:and )?…)+", "…", text)  # "… and …" are several sources
     text = re.sub(r"\n…\n(?=[a-z])", " … ", text).replace("\n…", " …")  # in a sentence
     return without_gaps(text)
 
@@ -142,7 +143,7 @@ def words(node: nodes.Node) -> str:
     if isinstance(node, GONE) or unsaid.intersection(classes):
         return ""
     if attributes.get("refdomain") == "cite":  # still the key of the source
-        return ""
+        return "…" if attributes["reftype"] == "t" else ""  # "read Alon et al." needs an object
     if isinstance(node, nodes.math | nodes.math_block):
         return plain(node.astext()) if isinstance(node, nodes.math) else " … "
     if isinstance(node, nodes.Text):

@@ -24,6 +24,7 @@ OWN = (
     "book.js",
     "search.js",
     "tour.js",
+    "diagram.js",
     "twins/wall.js",
     "pictures/*.data.js",
     "explainer/home.js",

@@ -11,7 +11,7 @@
   const width = place.clientWidth;
 
   place.innerHTML = `<div class="models" role="group" aria-label="model">${models.map((each, at) =>
-    `<button type="button" data-model="${at}">${each.title}</button>`).join("")}</div>
+    `<button type="button" data-model="${at}" data-predicts="${number(each.prediction)}">${each.title}</button>`).join("")}</div>
     ${gtcourse.molecule.drawing(data, symbols.map((symbol, at) => `${symbol}${at}`), width, Math.min(384, Math.round(0.75 * width)))}
     <p class="scale">weight 0 <i></i> <span class="most"></span></p>
     <p class="said"><b>Orange: where the outlined atom looks</b>, in a trained <span class="which"></span>.
@@ -45,7 +45,7 @@
     model = to;
     find("[data-model]").forEach((button, at) => button.setAttribute("aria-pressed", models[at] === to));
     find(".which")[0].textContent = to.title;
-    find(".result")[0].innerHTML = `Predicted penalised logP of ${data.name}: <b>${number(to.prediction)}</b> · exact: <b>${number(value)}</b>`;
+    find(".result")[0].innerHTML = `Penalised logP of ${data.name}: predicted <b>${number(to.prediction)}</b> · exact <b>${number(value)}</b>`;
     const link = document.querySelector("a.play");
     if (link) link.hash = `model=${to.kind}&molecule=${data.name}`;
     choose(chosen);

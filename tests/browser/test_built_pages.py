@@ -1,6 +1,7 @@
 """All built pages: a policy that keeps other hosts out, formulas that are set, links that lead
 somewhere, pictures that are described. What pages load is seen in the browser."""
 
+import json
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -159,6 +160,76 @@ def test_every_chapter_picture_has_a_caption():
         caption = soup.select_one("article img.chapter-picture + p.chapter-caption")
         assert caption.get_text().endswith((".", "?"))
     assert len(pages) == 13
+
+
+@pytest.fixture(scope="module")
+def chapters() -> dict[str, BeautifulSoup]:
+    if not (HTML / "index.html").exists():
+        pytest.skip("there is no built book: make book builds it")
+    files = sorted((HTML / "notebooks").glob("[01]*.html"))
+    return {path.name[:2]: BeautifulSoup(path.read_text("utf-8"), "html.parser") for path in files}
+
+
+def test_core_sections_are_marked_in_headings_contents_and_card(chapters):
+    """They are those that the page for teachers names: here, of three chapters, read by hand."""
+    expected = {
+        "06": ["6.1", "6.2", "6.3", "6.7", "6.8"],
+        "09": ["9.1", "9.3", "9.5", "9.14"],
+        "10": ["10.1", "10.2", "10.3", "10.4", "10.7", "10.8"],
+    }
+    for number, page in chapters.items():
+        marked = [mark.parent.get_text().split()[0] for mark in page.select("h2 > span.core")]
+        contents = page.select("#pst-page-toc-nav a:has(> span.core)")
+        assert [entry.get_text().split()[0] for entry in contents] == marked
+        assert marked == expected.get(number, marked)
+        assert 3 < len(marked) < len(page.select("article h2"))
+    (row,) = (
+        row for row in chapters["06"].select("tr") if row.td and row.td.text.strip() == "Core"
+    )
+    words = " ".join(row.select("td")[1].text.split())
+    said = r"sections 6\.1 to 6\.3, 6\.7 and 6\.8, (\d+) of (\d+) min to read; the others go deeper"
+    core, complete = map(int, re.fullmatch(said, words).groups())
+    assert 5 <= core < complete
+
+
+def test_the_folded_code_of_a_figure_or_a_table_follows_it(chapters):
+    below, above = 0, []
+    for number, page in chapters.items():
+        for figure in page.select("article .cell > figure"):
+            below += bool(figure.find_next_sibling("details", class_="hide"))
+            if figure.find_previous_sibling("details", class_="hide"):
+                above.append((number, figure.figcaption.get_text()[:20]))
+    assert above == []
+    assert below > 100
+
+
+def test_every_part_of_a_layers_diagram_is_a_box_or_an_arrow_between_two(chapters):
+    diagrams = {number: page.select(".diagram") for number, page in chapters.items()}
+    assert [number for number, found in diagrams.items() if found] == [
+        "02",
+        "05",
+        "06",
+        "07",
+        "08",
+        "09",
+        "10",
+    ]
+    for (diagram,) in filter(None, diagrams.values()):
+        labels = json.loads(diagram["data-boxes"])
+        boxes = [part["data-box"] for part in diagram.select("[id^=patch_][data-box]")]
+        assert boxes == list(labels)
+        assert [part["data-box"] for part in diagram.select("[id^=text_][data-box]")] == boxes
+        ends = {part[end] for part in diagram.select("[data-from]") for end in part.attrs}
+        assert set(boxes) <= ends
+        assert "…" not in [label for label, _ in labels.values()]
+
+
+def test_without_scripts_a_page_has_the_colours_of_the_light_mode():
+    if not (HTML / "index.html").exists():
+        pytest.skip("there is no built book: make book builds it")
+    for name in ("book/intro.html", "book/explainer.html", "notebooks/06_graphormer.html"):
+        soup = BeautifulSoup((HTML / name).read_text(encoding="utf-8"), "html.parser")
+        assert soup.html["data-theme"] == "light"
 
 
 def test_no_page_has_faults(pages):

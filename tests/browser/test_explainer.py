@@ -2,6 +2,7 @@
 
 import copy
 import re
+from importlib import import_module
 from urllib.parse import quote
 
 import pytest
@@ -11,12 +12,14 @@ from rdkit import Chem
 
 from gtcourse.course import explorer
 from gtcourse.course.plots.figures import MEANING
-from gtcourse.encodings import encode
+from gtcourse.encodings import AddRings, encode
 from gtcourse.graphs import collate, load_dataset
+from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.interpret import leave_one_out
 from gtcourse.predict import load
 from tests.browser.visit import SMALL, show_in
 from tools.chromium import PHONE
+from tools.paths import ROOT
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "C", "CCO"]
 MODELS = [f"{name}-100k/molecules" for name in ("graphormer", "egt", "grpe", "csa")]
@@ -56,6 +59,55 @@ def test_predictions_and_attention_equal_pytorchs(computed, name):
         torch.testing.assert_close(maps[..., first:, first:], attention, atol=1e-4, rtol=0)
 
 
+LARGEST_CUTS = """([model, molecule]) => {
+  const cut = (...of) => ({ ...gtcourse.models.unchanged(), cut: new Set(of) });
+  const whole = gtcourse.models.run(model, molecule, cut());
+  const T = molecule.x.length + whole.first;
+  return [0, whole.layers.length - 1].map((layer) => molecule.x.map((_, atom) => {
+    const i = atom + whole.first;
+    const others = [...whole.layers[layer].attention]
+      .map((weight, at) => [weight, Math.floor(at / T / T), Math.floor(at / T) % T, at % T])
+      .filter(([, , from, to]) => from === i && to !== i && to >= whole.first);
+    const [, head, , to] = others.sort((a, b) => b[0] - a[0])[0];
+    const changed = cut(`${model.kind},${layer},${head},${i},${to}`);
+    return Math.abs(gtcourse.models.run(model, molecule, changed).prediction - whole.prediction);
+  }));
+}"""
+
+
+def test_cutting_an_atoms_largest_weight_matters_in_graphormers_first_layer_only(browser):
+    """What the page says of aspirin."""
+    page = browser.new_page()
+    page.set_content(f"<script>{explorer.code()[0]}</script>")
+    aspirin = explorer.molecules({"aspirin": SMILES[0]})[0]
+    first, last = page.evaluate(LARGEST_CUTS, [explorer.model(load(MODELS[0])), aspirin])
+    page.close()
+    assert len(first) == len(last) == 13
+    assert f"{min(first):.2f} to {max(first):.2f}" == "0.01 to 0.31"
+    assert max(last) == 0
+
+
+def test_hydroxyl_oxygens_lower_csas_predictions_and_most_chain_carbons_raise_them(monkeypatch):
+    """The counts over the molecules of the page's list."""
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
+    listed = list(import_module("explainer").MOLECULES.values())
+    molecules = [Chem.MolFromSmiles(text) for text in listed]
+    found = explorer.effects(load("csa-100k/molecules"), listed)
+    hydroxyl = Chem.MolFromSmarts("[OX2H1;!$(OC=O)]")
+    chain = Chem.MolFromSmarts("[#6;!R;!$(*~[!#6])]")
+    of_hydroxyls, of_chains = (
+        torch.cat(
+            [
+                effect[[atom for (atom,) in molecule.GetSubstructMatches(pattern)]]
+                for molecule, effect in zip(molecules, found, strict=True)
+            ]
+        )
+        for pattern in (hydroxyl, chain)
+    )
+    assert (len(of_hydroxyls), int((of_hydroxyls < 0).sum())) == (15, 15)
+    assert (len(of_chains), int((of_chains > 0.005).sum())) == (49, 34)
+
+
 OWN = """([models, list]) => list.map((text) => {
   const molecule = gtcourse.smiles.read(text);
   const values = models.map((model) => gtcourse.models.run(model, molecule, {}).prediction);
@@ -75,25 +127,25 @@ def typed(browser):
 def test_predictions_for_typed_molecules_equal_pytorchs(typed):
     """EGT where no two singular values are equal: others leave its vectors free to turn.
 
-    In one of the 200 molecules RDKit ranks the atoms of a ring in another order, and places its
+    In one of the molecules RDKit ranks the atoms of a ring in another order, and places its
     double bonds otherwise.
     """
-    smiles = [graph.smiles for graph in load_dataset("molecules").test[:200]]
+    smiles = [graph.smiles for graph in load_dataset("molecules").test[:80]]
     predictors = [load(name) for name in MODELS[:4]]
     found = typed([explorer.model(each) for each in predictors], smiles)
     ours = torch.tensor([values for values, _ in found])
     fixed = torch.tensor([not is_open for _, is_open in found])
     for column, predictor in enumerate(predictors):
-        rows = fixed if predictor.name.startswith("egt") else torch.ones(200, dtype=bool)
+        rows = fixed if predictor.name.startswith("egt") else torch.ones(len(smiles), dtype=bool)
         gap = (ours[:, column] - predictor.predict(smiles).flatten())[rows].abs()
-        assert len(gap) > 120
+        assert len(gap) > 48
         assert (gap > 1e-4).sum() <= 1
         assert gap.max() < 0.1
 
 
 @pytest.mark.parametrize("of", ["another order", "written bonds"])
 def test_predictions_do_not_depend_on_how_a_typed_molecule_is_written(typed, of):
-    smiles = [graph.smiles for graph in load_dataset("molecules").test[:100]]
+    smiles = [graph.smiles for graph in load_dataset("molecules").test[:40]]
     other = []
     for row, text in enumerate(smiles):
         molecule = Chem.MolFromSmiles(text)
@@ -354,6 +406,51 @@ def test_a_new_molecule_or_model_selects_the_largest_weight_between_two_atoms(ex
     expect(host.locator(".of-pair")).to_contain_text("C0 looks at C5")
 
 
+def test_the_explainer_opens_on_a_molecule_on_which_one_model_is_right(explainer):
+    """Three are off by about 3, and all are within 0.3 where the ring has six atoms, not seven."""
+    host = explainer()
+    diazepam, with_six = SMILES[1], "CN1C(=O)N=C(c2ccccc2)c2cc(Cl)ccc12"
+    assert host.locator(".picker > summary").inner_text() == "diazepam"
+    shown = host.locator("[data-model]").evaluate_all(
+        "all => all.map((each) => Number(each.dataset.predicts.replace('\u2212', '-')))"
+    )
+    predictors = [load(name) for name in MODELS[:4]]
+    values = [
+        predictor.predict([diazepam, with_six]).flatten().tolist() for predictor in predictors
+    ]
+    assert shown == [round(value, 2) for value, _ in values]
+    exact, of_six = (penalized_logp(Chem.MolFromSmiles(text)) for text in (diazepam, with_six))
+    assert exact - of_six < -3.475
+    off = [abs(value - exact) for value, _ in values]
+    assert min(off[:3]) > 2.9
+    assert off[3] < 0.1
+    assert max(abs(value - of_six) for _, value in values) < 0.3
+    csa = predictors[3]
+    batch = collate(encode([csa.featurize(diazepam)], *csa.transforms))
+    batch.encodings["ring"].zero_()
+    with torch.inference_mode():
+        assert csa.model(batch).item() == pytest.approx(-0.41, abs=0.005)  # as the page says
+    assert [any(isinstance(each, AddRings) for each in one.transforms) for one in predictors] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_the_models_predictions_follow_the_chosen_molecule(explainer):
+    host = explainer("#model=csa&molecule=caffeine")
+    predicts = host.locator("[data-model][aria-pressed=true]").get_attribute("data-predicts")
+    assert predicts == host.locator(".prediction b").inner_text()
+    assert host.locator(".axis .of-other").count() == 3
+    host.locator("[data-act=remove]").click()
+    assert host.locator(".axis .of-other").count() == 0
+    host.get_by_label("your own molecule").fill("CCO")
+    host.get_by_label("your own molecule").press("Enter")
+    expect(host.locator(".picker > summary")).to_have_text("your molecule")
+    assert host.locator("[data-predicts]").count() == 0
+
+
 def test_choosing_a_weight_does_not_scroll_the_page(explainer, page):
     host = explainer()
     before = host.locator(".prediction b").inner_text()
@@ -382,8 +479,8 @@ def test_molecule_matrix_and_path_show_the_same_row_at_the_start(explainer):
     cells = host.locator(".cells rect").evaluate_all(fills)
     T = len(discs)
     tokens = T + 1  # [VNode] is the first
-    assert discs == cells[2 * tokens + 1 : 3 * tokens]  # the row of C1
-    assert host.locator(".of-pair").inner_text().startswith("C1 looks at O3")
+    assert discs == cells[5 * tokens + 1 : 6 * tokens]  # the row of C4
+    assert host.locator(".of-pair").inner_text().startswith("C4 looks at N5")
     assert "layer 1, head 5" in host.locator("[data-scope] :checked").inner_text()
     host.locator("[data-scope]").select_option("model")
     assert host.locator(".molecule .disc").evaluate_all(fills) != discs

@@ -472,3 +472,44 @@ def test_the_text_width_does_not_depend_on_the_table_of_contents(page, book):
     with_list = page.evaluate(width)
     page.evaluate("document.querySelector('.bd-sidebar-secondary').remove()")
     assert page.evaluate(width) == with_list
+
+
+def test_a_box_of_a_diagram_shows_what_it_is_computed_from(chapter):
+    page = chapter("06")
+    page.wait_for_load_state()
+    diagram = page.locator(".diagram")
+    said = diagram.locator(".said")
+    hint = said.inner_text()
+    faded = diagram.locator("svg.tracing [data-box]:not(.on)")
+    diagram.locator("[id^=patch_][data-box=logits]").hover()
+    expect(said).to_have_text(
+        "QKᵀ/√dₖ + bias [H, N, N]: computed from Q = hWQ, K = hWK and bias; used in "
+        "softmax over keys."
+    )
+    # Not what comes later, and not the values, which the logits do not read.
+    names = faded.evaluate_all("all => [...new Set(all.map((each) => each.dataset.box))].sort()")
+    assert names == ["add", "av", "ffn", "out", "softmax", "v"]
+    page.mouse.move(1, 1)
+    expect(said).to_have_text(hint)
+    assert faded.count() == 0
+
+
+def test_the_boxes_of_a_diagram_are_chosen_by_click_and_by_arrow_keys(chapter):
+    page = chapter("06")
+    page.wait_for_load_state()
+    diagram = page.locator(".diagram")
+    said = diagram.locator(".said")
+    hint = said.inner_text()
+    diagram.locator("[id^=patch_][data-box=softmax]").click()
+    page.mouse.move(1, 1)
+    expect(said).to_contain_text("softmax over keys [H, N, N]: computed from QKᵀ/√dₖ + bias")
+    diagram.locator("[id^=patch_][data-box=softmax]").click()
+    page.mouse.move(1, 1)
+    expect(said).to_have_text(hint)
+    diagram.focus()
+    page.keyboard.press("ArrowUp")
+    expect(said).to_contain_text("h = x + z⁻ + z⁺ [N, d]: computed from in- and out-degree")
+    page.keyboard.press("ArrowUp")
+    expect(said).to_contain_text("in- and out-degree [N]: an input")
+    page.keyboard.press("Escape")
+    expect(said).to_have_text(hint)

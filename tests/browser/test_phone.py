@@ -113,6 +113,27 @@ def test_a_drawing_of_molecules_opens_at_its_own_size(phone, book):
     assert phone.locator("dialog.enlarged svg").bounding_box()["width"] > 1.4 * shown
 
 
+# The smallest letters of each drawing, in pixels: matplotlib draws them as outlines of 100 units,
+# and RDKit's captions have 15 units of the drawing.
+LETTERS = """() => [...document.querySelectorAll("article .cell > figure svg[role=img]")]
+  .map((drawing) => {
+  const unit = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+  const scales = [...drawing.querySelectorAll("g[id^=text_] > g[transform*=scale]")]
+    .map((text) => 100 * Number(text.getAttribute("transform").match(/scale\\(([\\d.]+)/)[1]));
+  const sizes = [...scales, ...(drawing.querySelector(".legend") ? [15] : [])];
+  return sizes.length ? unit * Math.min(...sizes) : null;
+}).filter((size) => size !== null)"""
+
+
+@pytest.mark.parametrize("name", ["03_message_passing", "06_graphormer", "09_csa"])
+def test_letters_in_drawings_are_at_least_nine_pixels_high(phone, book, name):
+    phone.goto(f"{book}/notebooks/{name}.html")
+    phone.evaluate("window.bookReady")
+    sizes = phone.evaluate(LETTERS)
+    assert len(sizes) > 6
+    assert min(sizes) >= 9
+
+
 def test_rows_of_a_table_with_notes_are_not_higher_than_a_third_of_the_screen(phone, book):
     phone.goto(f"{book}/book/results/index.html")
     heights = [row.bounding_box()["height"] for row in phone.locator("tr:has(td.prose)").all()]

@@ -23,7 +23,7 @@ from gtcourse.models.attention import scaled_dot_product_attention
 from gtcourse.predict import load
 from tests.browser.visit import AT_ONCE, FRAMES, SMALL
 from tools.chromium import PHONE
-from tools.paths import ROOT
+from tools.paths import ROOT, TEXTS
 
 CODE = ROOT / "book/_static/pictures"
 PAGES = {name: page for name, (page, _) in PICTURES.items()}
@@ -40,6 +40,40 @@ def numbers(data):
     if isinstance(data, list):
         return [x for part in data for x in numbers(part)]
     return [data] if isinstance(data, int | float) else []
+
+
+def test_chapter_10_prints_the_numbers_of_the_pair():
+    stated = {}
+    for line in (TEXTS / "10_one_framework.md").read_text(encoding="utf-8").splitlines():
+        what, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 4:
+            stated[what] = cells
+    data = stored("pair")
+    i, j, n = 4, 9, len(data["molecule"]["symbols"])
+    for at, model in enumerate(data["models"]):
+        maps = {}
+        for name, part in (*model["terms"], *((k, model.get(k)) for k in ("weight", "gate"))):
+            if part is not None:
+                numbers = np.frombuffer(base64.b64decode(part["data"]), dtype="<i2")
+                maps[name] = numbers.reshape(-1, n, n) * part["scale"]
+        weight = maps.pop("weight")
+        head = int(weight[:, i, j].argmax())
+        gate = f"{maps.pop('gate')[head, i, j]:.2f}" if "gate" in maps else ""
+        product, *pair = [x[head * len(x) // len(weight), i, j] for x in maps.values()]
+        expected = {
+            "product of query and key (clipped in EGT)": f"{product:.2f}",
+            "term of the pair": " + ".join(f"{x:.2f}" for x in pair),
+            "logit": f"{product + sum(pair):.2f}",
+            "gate": gate,
+            "weight (gated in EGT)": f"{weight[head, i, j]:.2f}",
+            "mean weight over all heads or channels": f"{weight[:, i, j].mean():.2f}",
+        }
+        for what, text in expected.items():
+            assert stated[what][at] == text.replace("-", "−"), (model["name"], what)
+        logits = sum(x[head * len(x) // len(weight), i] for x in maps.values())
+        as_high = (logits > logits[j] - 0.01).sum() - 1  # the stored numbers are rounded
+        others = {"EGT": 6, "GRPE": 2, "CSA": 1}  # as the text below the table states
+        assert as_high == others.get(model["name"], as_high)
 
 
 def test_the_metros_numbers_equal_the_general_form():

@@ -80,6 +80,7 @@ gtcourse.look = (function () {
 
     .bar { display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; font-size: 14px; }
     .models { display: flex; flex-wrap: wrap; gap: .3rem; }
+    .models [data-predicts]::after { content: attr(data-predicts); margin-left: .4rem; font-size: 12.5px; font-variant-numeric: tabular-nums; opacity: .85; }
     .picker > summary { display: flex; gap: .4rem; align-items: center; list-style: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .55rem; cursor: pointer; }
     .picker > summary::after { content: "▾"; }
     .picker > summary::-webkit-details-marker { display: none; }
@@ -143,6 +144,8 @@ gtcourse.look = (function () {
     .under button { border: 0; padding: 0 .2rem; min-height: 24px; font-size: 13px; text-decoration: underline; white-space: nowrap; }
     .key { display: flex; gap: .9rem; min-height: 1.1rem; font-size: 13px; line-height: 1.1rem; white-space: nowrap; }
     .key i { display: inline-block; width: .65rem; height: .65rem; border-radius: 50%; margin-right: .3rem; background: ${COLORS.node}; }
+    .of-other { fill: var(--page); stroke: currentColor; stroke-width: 1.5; opacity: .75; }
+    .key .others i { background: none; width: .55rem; height: .55rem; border: 1.5px solid currentColor; opacity: .75; }
     .key .old i { background: none; border: 1.5px solid currentColor; }
     .key .second i { width: .6rem; height: .6rem; border-radius: 0; transform: rotate(45deg); background: var(--page); border: 2px solid currentColor; }
     .key .exact i { width: 3px; height: .8rem; border-radius: 0; background: ${COLORS.value}; vertical-align: -.1rem; }
@@ -289,7 +292,8 @@ gtcourse.look = (function () {
       .models button, .row button, .row label, .bar select, .own > *, .picker > summary, .chips button, .tour button, .more { min-height: 2.25rem; }
       /* Two rows of controls; what is needed less often unfolds below them. */
       .models { flex: 1 0 100%; order: -2; justify-content: space-between; }
-      .models button { flex: 1 0 auto; }
+      .models button { flex: 1 0 auto; line-height: 1.2; }
+      .models [data-predicts]::after { display: block; margin: 0; }
       .tour:not(:has(p)), .picker, .more { order: -1; }
       .picker { position: static; flex: 1 0 auto; }
       .picker > summary { justify-content: space-between; }

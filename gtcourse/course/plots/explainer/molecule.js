@@ -69,13 +69,15 @@ gtcourse.molecule = (function () {
   function drawing(molecule, names, width = 340, height = 264) {
     const { at, bond, radius, font } = layout(molecule, width, height);
     const spots = at.map((place) => place.map((each) => each.toFixed(1)));
-    const wide = Math.max(...names.map((name) => name.length)) * 0.62 * font > 2 * radius + 2;
+    const fits = (2 * radius + 2) / (0.62 * Math.max(...names.map((name) => name.length)));
+    const wide = fits < SMALLEST;
+    const size = wide ? font : Math.min(font, fits);
     const circles = spots.map(([x, y]) => `<circle cx="${x}" cy="${y}" r="${radius.toFixed(1)}"`);
     return `<svg viewBox="0 0 ${width} ${height}" role="group" aria-label="the molecule">${bonds(molecule, at, bond)}
       ${circles.map((circle) => `${circle} class="disc" stroke="currentColor" stroke-opacity=".45"/>`).join("")}
       ${circles.map((circle, i) => `${circle} class="atom" data-atom="${i}" role="button" tabindex="-1"
         aria-pressed="false" aria-label="atom ${i}, ${molecule.symbols[i]}"/>`).join("")}
-      ${names.map((name, i) => `<text class="name" font-size="${font.toFixed(1)}" text-anchor="middle" dominant-baseline="central"
+      ${names.map((name, i) => `<text class="name" font-size="${size.toFixed(1)}" text-anchor="middle" dominant-baseline="central"
         x="${spots[i][0]}" y="${spots[i][1]}">${wide ? name.replace(/\d+$/, "") : name}</text>`).join("")}</svg>`;
   }
 

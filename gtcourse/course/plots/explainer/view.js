@@ -1,6 +1,6 @@
 // The explainer's page: the whole model, one layer and one weight, and beside them the molecule; or two
 // models side by side, each with the same molecule, the same pair and the path of one of its weights.
-// gtcourse.explain(host, {models, molecules}); a model with `src` is fetched when it is chosen, by a
+// gtcourse.explain(host, {models, molecules, opens}); `opens` is the molecule that is shown first; a model with `src` is fetched when it is chosen, by a
 // script that calls gtcourse.deliver(name, model).
 //
 // What the pointer is on is previewed, what is clicked stays. Everything has its place from the
@@ -114,7 +114,17 @@
       button.setAttribute("aria-pressed", pressed);
     }
 
+    /** Beside the name of each model, what it predicts as it was trained, if the page was made with that. */
+    function showPredictions() {
+      all("[data-model]").forEach((button) => {
+        const value = state.molecule.predictions?.[data.models[button.dataset.model].kind];
+        if (value === undefined) delete button.dataset.predicts;
+        else button.dataset.predicts = number(value, 2);
+      });
+    }
+
     function showMolecule() {
+      showPredictions();
       find(".picker > summary").textContent = state.molecule.own ? "your molecule" : state.molecule.name;
       const note = find(".beyond").offsetHeight;  // what it takes, the drawing gives, so that all is in view
       find(".molecule").innerHTML = drawn(state.molecule, find(".molecule").clientWidth, HEIGHT - note);
@@ -259,6 +269,7 @@
         ${state.beside ? `· ${ABOUT[state.beside.kind].title} <b>${number(other.prediction, 2)}</b>` : ""}
         ${value === null ? "<small>· exact value: only in RDKit</small>" : `· exact ${number(value, 2)}`}`;
       const values = data.molecules.map((molecule) => molecule.value);
+      const others = moved || state.beside ? [] : Object.entries(state.molecule.predictions ?? {}).filter(([kind]) => kind !== state.model.kind);
       const shown = [now, before.prediction, other?.prediction ?? now];  // of the reader's molecules and changes, some lie beyond the others
       const low = Math.min(...values.map((x) => x - 1.5), ...shown.map((x) => x - 0.5));
       const high = Math.max(...values.map((x) => x + 1.5), ...shown.map((x) => x + 0.5));
@@ -272,11 +283,12 @@
         ${ticks.map((x) => `<path d="M${place(x)} 9v6" stroke="currentColor" opacity=".5"/><text x="${place(x)}" y="29" text-anchor="middle"
           font-size="11.5" fill="currentColor" opacity=".85">${number(x, 0)}</text>`).join("")}
         ${value === null ? "" : `<path d="M${place(value)} 1v22" stroke="${COLORS.value}" stroke-width="3"/>`}
+        ${others.map(([kind, by]) => `<circle class="of-other" cx="${place(by)}" cy="12" r="4"><title>${ABOUT[kind].title}</title></circle>`).join("")}
         ${moved ? `<circle cx="${place(before.prediction)}" cy="12" r="5" fill="none" stroke="currentColor" stroke-width="1.5"/>` : ""}
         <circle cx="${place(now)}" cy="12" r="5.5" fill="${COLORS.node}"/>
         ${state.beside ? `<rect x="-5.5" y="-5.5" width="11" height="11" transform="translate(${place(other.prediction)},12) rotate(45)" fill="var(--page)" stroke="currentColor" stroke-width="2"/>` : ""}`;
       find(".key").innerHTML = `<span><i></i>${state.beside ? about().title : "predicted"}</span>${
-        state.beside ? `<span class="second"><i></i>${ABOUT[state.beside.kind].title}</span>` : ""}${moved ? '<span class="old"><i></i>before</span>' : ""}${
+        state.beside ? `<span class="second"><i></i>${ABOUT[state.beside.kind].title}</span>` : ""}${moved ? '<span class="old"><i></i>before</span>' : ""}${others.length ? '<span class="others"><i></i>others</span>' : ""}${
         value === null ? "" : '<span class="exact"><i></i>exact<span class="long"> (RDKit)</span></span>'}`;
     }
 
@@ -1123,6 +1135,7 @@
     gtcourse.colors.watch(() => (result ? draw() : drawWaiting()));
 
     gtcourse.tour?.(find(".tour"), visit);  // in the book
-    return visit(remembered() ?? { kind: host.dataset.start });
+    const opening = host.dataset.start === undefined && data.opens ? { molecule: data.opens, i: null, j: null } : {};
+    return visit(remembered() ?? { kind: host.dataset.start, ...opening });
   };
 })();

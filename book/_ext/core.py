@@ -1,0 +1,148 @@
+"""Which sections of a chapter are its core: in its card, in the headings and in the contents.
+
+There is one list, the page for teachers. The core of a chapter is what its plan for one hour names,
+and what the plans of other chapters ask students to have read. The remaining sections go deeper.
+"""
+
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+from bs4 import BeautifulSoup, Tag
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+PLANS = "book/teach.md"
+CHAPTER = re.compile(r"notebooks/(\d\d)_\w+$")
+NUMBER = re.compile(r"\d+\.\d+")
+NAMED = re.compile(r"\bsections? (\d+\.\d+(?:(?: to |, and |, | and )\d+\.\d+)*)")
+RANGE = re.compile(r"(\d+)\.(\d+) to \1\.(\d+)")
+HEADING = re.compile(r"^## (?=\d+\.\d+ )", re.MULTILINE)
+MARK = '<span class="core">core</span>'
+DOT = {"class": "core", "role": "img", "aria-label": "core", "title": "core of the chapter"}
+
+logger = logging.getLogger(__name__)
+
+
+@cache
+def core(plans: str) -> frozenset[str]:
+    """The sections, such as "6.3", that the page for teachers names."""
+    found = set()
+    for named in NAMED.findall(plans):
+        found.update(NUMBER.findall(named))
+        for chapter, first, last in RANGE.findall(named):
+            found.update(f"{chapter}.{number}" for number in range(int(first), int(last) + 1))
+    return frozenset(found)
+
+
+def mark(app: Sphinx, document: nodes.document, page: str) -> None:
+    """Labels the headings of a chapter's core, and adds a row to its card that lists them."""
+    chapter = CHAPTER.match(page)
+    if chapter is None or app.builder.format != "html":
+        return
+    listed = {number for number in core(plans(app)) if number.startswith(f"{int(chapter[1])}.")}
+    sections = {number_of(section): section for section in document.findall(nodes.section)}
+    for number in sorted(listed - sections.keys()):
+        logger.warning("%s names section %s, which is not there", PLANS, number, location=page)
+    marked = {number: section for number, section in sections.items() if number in listed}
+    for section in marked.values():
+        section[0] += nodes.raw("", MARK, format="html")
+    takes = next((row for row in document.findall(nodes.row) if row[0].astext() == "Takes"), None)
+    if takes is None or not marked:
+        logger.warning("no card, or no core, of chapter %s", chapter[1], location=page)
+        return
+    text = Path(app.srcdir, "book/chapters", page.split("/")[1] + ".md")
+    takes.parent.insert(takes.parent.index(takes), row(takes, marked, minutes(app, text, listed)))
+
+
+def plans(app: Sphinx) -> str:
+    return Path(app.srcdir, PLANS).read_text(encoding="utf-8")
+
+
+def number_of(section: nodes.section) -> str:
+    title = section[0].astext().split(" ")[0] if section.children else ""
+    return title if NUMBER.fullmatch(title) else ""
+
+
+def minutes(app: Sphinx, path: Path, listed: set[str]) -> tuple[int, int]:
+    """To read the core, and to read the complete chapter."""
+    sys.path.insert(0, str(app.srcdir))
+    from tools.times import reading
+
+    text = path.read_text(encoding="utf-8")
+    parts = [part for part in HEADING.split(text) if part.split(" ")[0] in listed]
+    return reading("\n\n".join(parts)), reading(text)
+
+
+def row(takes: nodes.row, marked: dict[str, nodes.section], times: tuple[int, int]) -> nodes.row:
+    """A row in the form of the card's others."""
+    words = nodes.paragraph("", "sections ")
+    runs = consecutive(list(marked))
+    for at, (first, last) in enumerate(runs):
+        if at:
+            words += nodes.Text(" and " if at + 1 == len(runs) else ", ")
+        words += link(first, marked)
+        if last != first:
+            words += nodes.Text(" to ")
+            words += link(last, marked)
+    words += nodes.Text(f", {times[0]} of {times[1]} min to read; the others go deeper")
+    added = takes.deepcopy()
+    added["classes"] = ["core"]
+    added[0].children = [nodes.paragraph("", "Core")]
+    added[1].children = [words]
+    return added
+
+
+def link(number: str, marked: dict[str, nodes.section]) -> nodes.reference:
+    return nodes.reference("", number, refid=marked[number]["ids"][0], internal=True)
+
+
+def consecutive(numbers: list[str]) -> list[tuple[str, str]]:
+    """The first and the last of each run, as 6.1 and 6.3 of 6.1, 6.2, 6.3."""
+    runs: list[tuple[str, str]] = []
+    for number in numbers:
+        if runs and apart(runs[-1][1], number) == 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    # Two sections in a row are "6.7 and 6.8".
+    return [
+        part
+        for first, last in runs
+        for part in ([(first, last)] if apart(first, last) != 1 else [(first, first), (last, last)])
+    ]
+
+
+def apart(first: str, last: str) -> int:
+    return int(last.split(".")[1]) - int(first.split(".")[1])
+
+
+def mark_contents(app: Sphinx, page: str, template: str, context: dict, document) -> None:
+    """A dot beside each core section in the list of the page's contents."""
+    listed = context.get("generate_toc_html")
+    if CHAPTER.match(page) is None or listed is None:
+        return
+    wanted = core(plans(app))
+
+    def marked(kind: str = "html") -> Tag | str:
+        found = listed(kind)
+        for entry in found.select("a.nav-link") if found else ():
+            if entry.get_text().split(" ")[0] in wanted and not entry.select("span.core"):
+                entry.append(dot())
+        return found
+
+    context["generate_toc_html"] = marked
+
+
+def dot() -> Tag:
+    made = BeautifulSoup("", "html.parser").new_tag("span")
+    made.attrs.update(DOT)
+    return made
+
+
+def setup(app: Sphinx) -> dict:
+    app.connect("doctree-resolved", mark)
+    app.connect("html-page-context", mark_contents, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
