@@ -69,8 +69,8 @@ HEADER = "<!-- written by python -m tools.model_cards write -->"
 DATA = {"zinc": "ZINC-12k", "molecules": "the embedded molecules"}
 EXPLAINED = {
     "zinc": "{train:,} molecules of the benchmark ZINC",
-    "molecules": "{train:,} of the 12,000 molecules that come with the package (the "
-    "*embedded molecules*)",
+    "molecules": "{train:,} of the *embedded molecules*, 12,000 molecules from files that are "
+    "installed with RDKit",
 }
 """The training molecules, for readers who meet the data set for the first time."""
 
@@ -78,9 +78,9 @@ SOURCES = {
     "zinc": "ZINC-12k, a benchmark {cite:p}`dwivedi2023benchmarking` with 12,000 molecules of the "
     "database ZINC {cite:p}`irwin2012zinc`. The package does not contain these molecules, only "
     "fingerprints of them",
-    "molecules": "12,000 molecules of two collections that are part of RDKit: a screening library "
-    "of the Walter and Eliza Hall Institute, and the open collection of the US National Cancer "
-    "Institute ([the data](../../notebooks/data.ipynb))",
+    "molecules": "12,000 molecules of two collections that are installed with RDKit: a screening "
+    "library of the Walter and Eliza Hall Institute, and the open collection of the US National "
+    "Cancer Institute ([the data](../../notebooks/data.ipynb))",
 }
 KINDS = {
     "csa": (
@@ -106,13 +106,14 @@ KINDS = {
     ),
 }
 NAMES = {
-    "csa-100k/molecules": " It reads rings, so other pages call it *CSA with rings*. Among "
-    "the models for ZINC, `csa` is the name of one without rings.",
+    "csa-100k/molecules": " It reads rings, so other pages call it *CSA with rings*. Do not be "
+    "misled by the name: `csa/zinc` is a model without rings.",
     "csa-rings/zinc": " It reads the rings of a molecule, unlike `csa/zinc`.",
     "csa/zinc": " It does not read the rings of a molecule, unlike `csa-rings/zinc`.",
     "egt-100k-spe-do/zinc": " In its name, *spe* stands for positional encodings from singular "
     "vectors, and *do* for the distance objective: in training, the model also predicts the "
-    "distances between atoms.",
+    "distances between atoms. The distances are only the target of this objective. They are not an "
+    "input.",
     "grpe-small/zinc": " Its size is the one that GRPE's paper calls small.",
 }
 """What a name does not say, or what it means for this model alone."""
@@ -124,7 +125,8 @@ WORDS = {
     AddRandomWalks: "random walks",
     AddRings: "rings",
     AddShortestPaths: "distances",
-    AddSVD: "eight singular vectors of the adjacency matrix",
+    AddSVD: "the singular vectors of the eight largest singular values (adjacency matrix with "
+    "self-loops)",
 }
 """What a model reads besides the types of atoms and bonds, by the encoding."""
 
@@ -133,34 +135,42 @@ INDEX = """\
 # Model cards
 
 These trained models come with the package. All of them predict *penalised logP*, a computed
-score of a molecule: how much better it dissolves in oil than in water, minus penalties for
-large rings and for being hard to make. RDKit computes it exactly. This makes the models good
-teaching examples, because you can check every prediction. To predict another property, [train a
-model on your own measurements](../../notebooks/your_molecules.ipynb), either from scratch or
-starting from one of these models.
+score of a molecule: how much better it dissolves in oil than in water, on a logarithmic scale,
+minus penalties for large rings and for being hard to make. RDKit computes it exactly.
+This makes the models good teaching examples, because you can check every prediction. To
+predict another property, [train a model on your own
+measurements](../../notebooks/your_molecules.ipynb), either from scratch or starting from
+one of these models.
 
-Which one should you take? On molecules like those of the benchmark ZINC, `csa-rings/zinc` has
-the lowest error. It is also the model that we fine-tune in [Your own
-molecules](../../notebooks/your_molecules.ipynb). On the molecules of the second table,
-`csa-100k/molecules` has the lowest error. For molecules of another kind we have not compared the
-models. [Which model for my graphs?](../which_model.md) helps you to choose a model of your own. The
-models in the second table are small. They were trained under the same
-conditions to be compared in [chapter 10](../../notebooks/10_one_framework.ipynb). Four of them
-run in the [explainer](../explainer.md).
+Which one should you take?
+
+- For molecules like those of the benchmark ZINC, take `csa-rings/zinc`. It has the lowest error in
+  the first table, and it is the model that we fine-tune in [Your own
+  molecules](../../notebooks/your_molecules.ipynb).
+- For molecules like the embedded molecules, take `csa-100k/molecules`, which has the lowest error
+  in the second table. Like `csa-rings/zinc`, it reads the rings of a molecule, but `csa/zinc` does
+  not.
+- For molecules of another kind, test several models on molecules whose values you know. We have not
+  compared them there.
+
+The models in the second table are small. They were all trained under the same conditions, so that
+[chapter 10](../../notebooks/10_one_framework.ipynb) can compare them. Four of them run in the
+[explainer](../explainer.md). [Which model for my graphs?](../which_model.md) helps you choose a
+model to train on your own data.
 
 {zinc}
 
 *Models that were trained on 10,000 molecules of ZINC, and their mean absolute errors (MAE) on
-1,000 other molecules of ZINC. Each was trained with one seed, and most for much less time than
-in their papers, so the table does not rank the models.*
+1,000 other molecules of ZINC. Each was trained with one seed, and all but EGT for far fewer epochs
+than in the paper, so the table does not rank the models.*
 
 {molecules}
 
 *Models that were trained on 4,000 of the embedded molecules, and their MAE on 1,000 other
-embedded molecules. The embedded molecules are 12,000 molecules that come with the package. The
-last column is the mean ± standard deviation of the runs in chapter 10. All errors are those
-recorded at the end of the runs. If the current code gives a different error, the model's card says
-why.*
+embedded molecules. The embedded molecules are 12,000 molecules from files that are installed with
+RDKit. The last column is the mean ± standard deviation of the runs in chapter 10. All errors are
+those recorded at the end of the runs. If the current code gives a different error, the model's card
+says why.*
 
 The two data sets differ (see [The data](../../notebooks/data.ipynb)), so an error in one table
 cannot be compared with an error in the other. To get a prediction, run `gtcourse predict NAME
@@ -170,8 +180,8 @@ PAGE = """\
 # {name}
 
 This model predicts a molecule's *penalised logP*: how much better the molecule dissolves in oil
-than in water, minus penalties for large rings and for being hard to make (see [the
-formula](../../notebooks/data.ipynb)). It was trained on {explained}.
+than in water, on a logarithmic scale, minus penalties for large rings and for being hard to make
+(see [the formula](../../notebooks/data.ipynb)). It was trained on {explained}.
 
 ```bash
 gtcourse predict {name} CCO "c1ccccc1O"
@@ -197,9 +207,9 @@ groups of 200. {by_size}
 {accuracy}
 
 *Errors of seed 0 on the 1,000 test molecules of each set. The last column is the 95th
-percentile of the absolute error: 95 % of the molecules have a smaller one. From "mean" on, the
-predictors are not neural networks. They were fitted to the same training molecules. The page [The
-data](../../notebooks/data.ipynb) describes them.*
+percentile of the absolute error: 95 % of the molecules have a smaller one. The rows from "mean"
+down are not neural networks. They were fitted to the same training molecules, and are described in
+[The data](../../notebooks/data.ipynb).*
 
 {other}
 
@@ -207,7 +217,7 @@ data](../../notebooks/data.ipynb) describes them.*
 `similarity` that `gtcourse predict` prints. It is the Tanimoto similarity between your molecule
 and the most similar training molecule: 1 if the two have the same small neighbourhoods of
 atoms, and 0 if they share none. (The neighbourhoods are those of Morgan fingerprints of radius
-2.) The table compares the test molecules with a similarity below {similar} with the others:
+2.) The table compares test molecules whose similarity is below {similar} to all others:
 
 {unlike}
 
@@ -228,7 +238,7 @@ atoms, and 0 if they share none. (The neighbourhoods are those of Morgan fingerp
 - A salt or a mixture is read as one molecule with several pieces. All training molecules consist
   of one piece, so the model has never seen a salt or a mixture. With `--largest-fragment`, only the
   largest piece is read.
-- A prediction comes without an error bar.{bases}{export}
+- The model gives no error bar.{spread}{bases}{export}
 
 ## How it was trained
 
@@ -247,16 +257,17 @@ The option `--start` loads the weights of this model. Only the output head, whic
 prediction from the vectors of the atoms, is initialised at random. Before the training begins, the
 command prints how long it will take, and how well simple predictors do on the same test molecules.
 Fine-tuning is worth the effort only if it beats them. In [Your own
-molecules](../../notebooks/your_molecules.ipynb), a fine-tuned model has a much lower error than
-one that was trained from scratch, but a ridge regression does even better. [Chapter
-08](../../notebooks/08_grpe.ipynb) shows a case in which fine-tuning does not help.
+molecules](../../notebooks/your_molecules.ipynb), a fine-tuned `csa-rings/zinc` has a much lower
+error than the same model trained from scratch, but a ridge regression does even better.
+{tried}[Chapter 08](../../notebooks/08_grpe.ipynb) shows a case in which fine-tuning does not help.
 
 ## Data and licence
 
 The data are {source}. The weights are part of the package, which is under the
 [MIT licence](https://github.com/gtcourse/gtcourse/blob/main/LICENSE).
 
-*Trained on {date} at commit `{commit}`: `{command}`. Errors measured at commit `{measured}`.*"""
+*Trained on {date} at commit `{commit}`: `{command}`{also}. Errors measured at
+commit `{measured}`.*"""
 CHOICE = """
 The error of {now:.3f} is that of the current code. At the end of the run we measured
 {recorded:.3f}{where}. The two differ because the model reads {vectors} {matrix} of each molecule.
@@ -274,15 +285,17 @@ BASES = {
     "egt": """
 - The model reads singular vectors. Their signs are arbitrary, but the prediction depends on them.
   If a singular value is repeated, as in {repeated} of the 1,000 test molecules, the choice of its
-  vectors is arbitrary as well. The package chooses by a fixed rule, so a molecule gets the same
-  prediction however its SMILES string is written. Other code may choose differently. In the
+  vectors is arbitrary as well. The package chooses by a fixed rule. On one machine, the choice does
+  not depend on how the SMILES string is written. On another machine, rounding may lead to other
+  vectors, and other code may choose differently. In the
   [explainer](../explainer.md) you can flip the signs in a small EGT and watch its prediction
   change.""",
     "signnet": """
 - The model reads eigenvectors. It ignores their signs, but if an eigenvalue is repeated, the
   prediction depends on the choice of its eigenvectors. This is so for {repeated} of the 1,000 test
-  molecules. The package chooses by a fixed rule, so a molecule gets the same prediction however
-  its SMILES string is written. Other code may choose differently.""",
+  molecules. The package chooses by a fixed rule. On one machine, the choice does not depend on how
+  the SMILES string is written. On another machine, rounding may lead to other vectors, and other
+  code may choose differently.""",
 }
 ALT = (
     "Left: predicted against exact penalised logP of 1,000 test molecules. The points lie along "
@@ -302,6 +315,8 @@ ENSEMBLE = (
     " `gtcourse predict` uses the weights of seed 0. With `--ensemble`, it prints the mean and the "
     "standard deviation of the predictions of all three seeds that come with the package."
 )
+SPREAD_OF_SEEDS = """ The standard deviation that `--ensemble` prints shows only how
+  much the three seeds differ."""
 EXPORT = """
 - The model cannot be exported to ONNX. It works on a list of bonds, whose length an exported
   program would have to know in advance
@@ -385,14 +400,21 @@ def page(card: Card) -> str:
         memory="" if kind == "signnet" else MEMORY,
         elements=len(ATOM_TYPES),
         types=", ".join(f"`{name}`" for name in ATOM_TYPES),
+        spread=SPREAD_OF_SEEDS if len(found) > 1 else "",
         bases=BASES.get(kind, "").format(repeated=errors["repeated"]),
         export=EXPORT if kind == "signnet" else "",
         about=about(card, record),
         training=training(card.name),
+        tried=""
+        if card.name == "csa-rings/zinc"
+        else f"We have not tried this there with `{card.name}`. ",
         source=SOURCES[own],
         date=record.date,
         commit=short(record.commit),
         command=record.command,
+        also=" (the part on the GPU with `python -m experiments.captured`)"
+        if "experiments.captured" in record.device
+        else "",
         measured=short(measured()["commit"]),
     )
 
@@ -424,13 +446,19 @@ def about(card: Card, record: Record) -> str:
             "training",
             f"{epochs}, batches of {changed.get('batch_size', record.config['batch_size'])}",
         ),
-        ("time", f"{record.seconds / 60:.0f} minutes, {device(record.device)}"),
+        ("time", f"{record.seconds / 60:.0f} minutes, {where_trained(record)}"),
         ("weights included", f"seed{'s' if len(trained) > 1 else ''} {', '.join(trained)}"),
     ]
     if card.name in RECIPES and (changed := differs(recipe_result(card.name))):
         words = re.sub(r"\d+ size buckets", r"similar sizes within a batch (\g<0>)", changed)
         rows.insert(7, ("differs from the recipe", words.replace(" rate ", " learning rate ")))
     return markdown_table(("", ""), rows)
+
+
+def where_trained(record: Record) -> str:
+    """The devices of a run, with its epochs counted from 0 if it moved between devices."""
+    where = device(record.device)
+    return f"{where} (epochs are counted from 0)" if " for epoch" in where else where
 
 
 @cache
@@ -454,7 +482,7 @@ def verdict(name: str, record: Record) -> str:
     )
     if name in RECIPES:
         assert now < best
-        return f"{text} The network is better."
+        return f"{text} The network's error is {100 * now / best:.0f} % of that."
     errors = [run.result["test_mae"] for run in recorded(name)]
     number = NUMBERS[len(errors)]
     found = f"For chapter 10, we trained the network {number} times, with different seeds."
@@ -497,10 +525,12 @@ def training(name: str) -> str:
 def by_size_in_words(errors: dict) -> str:
     """The errors of the smallest and of the largest test molecules."""
     atoms, maes = errors["atoms"], errors["mae by atoms"]
+    middle = [f"{mae:.3f}" for mae in maes[1:-1]]
     return (
         f"For the 200 smallest test molecules, with {atoms[0]:.0f} atoms on average, the mean "
         f"absolute error is {maes[0]:.3f}. For the 200 largest, with {atoms[-1]:.0f} atoms, it is "
-        f"{maes[-1]:.3f}."
+        f"{maes[-1]:.3f}. In the three groups between them, it is {', '.join(middle[:-1])} and "
+        f"{middle[-1]}."
     )
 
 
@@ -518,7 +548,8 @@ def other_set(name: str, own: str) -> str:
         )
     return (
         f"{text}Of these 1,000 molecules, {new} contain an atom type that does not occur in the "
-        "training molecules, such as `C H1`, a carbon whose hydrogen is written in brackets. Their "
+        "training molecules, such as `C H1`, a carbon whose hydrogen appears explicitly in the "
+        "SMILES string, as in `[C@H]` (see Limits). Their "
         f"error is {error['mae with new atom types']:.3f}, and that of the others is "
         f"{error['mae without']:.3f}. So do not rely on this model for molecules with such types."
     )
@@ -529,7 +560,8 @@ def seen_types(own: str) -> str:
     if own == "zinc":
         known = measurement("zinc-statistics")["statistics"]["atom_type_percent"]
         return (
-            f"Only {len(known)} of these types occur among the 12,000 molecules of ZINC-12k, so "
+            "The list is that of the complete ZINC data set. Only "
+            f"{len(known)} of the types occur among the 12,000 molecules of ZINC-12k, so "
             f"the model has learned nothing about the other {len(ATOM_TYPES) - len(known)}."
         )
     known = trained_on(own, 4000)["types"]
