@@ -200,6 +200,30 @@ def test_no_small_graphs_fool_a_layer_that_reads_the_spectrum():
     assert fooled_by(layer, largest=4) is None
 
 
+def triangle_classes(graphs):
+    """1-WL in which an edge is labelled with the number of triangles that it lies in."""
+    labels = []
+    for graph in graphs:
+        common = graph.adjacency @ graph.adjacency
+        labels.append(np.where(graph.adjacency > 0, common, UNSEEN))
+    return graph_classes(refine([graph.atoms for graph in graphs], labels))
+
+
+def test_edges_that_count_their_triangles_separate_all_graphs_of_up_to_seven_nodes():
+    """What the solution of chapter 10's fifth exercise says of its own layer."""
+    graphs = connected_graphs(7)
+    assert len(set(triangle_classes(graphs).tolist())) == len(graphs) == 996
+    assert sum(len(graph.atoms) <= 6 for graph in graphs) == 143
+    shared = [(0, 1), (0, 2), (0, 3), (1, 4), (1, 5), (2, 6), (5, 7)]
+    two = []
+    for rest in ([(3, 6), (4, 7)], [(3, 7), (4, 6)]):
+        network = nx.Graph([*shared, *rest])
+        two.append(unlabelled(nx.to_numpy_array(network, nodelist=range(8))))
+    assert not nx.is_isomorphic(*(nx.from_numpy_array(graph.adjacency) for graph in two))
+    one, other = triangle_classes(two)
+    assert one == other
+
+
 def test_numbers_that_differ_by_rounding_count_as_equal():
     assert num_different(torch.tensor([3e6, 3e6 + 1e-6, 5.0, -5.0])) == 3
 

@@ -36,7 +36,11 @@ LARGE = [30 * x for x in random((9, 4), (9, 4), (3, 4), seed=5)]  # exp of a log
     "divide the logits by sqrt(d_k), before the softmax.",
     lambda Q, K, V: V @ (K.T @ Q).softmax(0) / len(Q) ** 0.5,
 )
-@mistake("the softmax is over the wrong axis: each column of K^T Q has to sum to one.", axis=1)
+@mistake(
+    "the softmax is over the wrong axis: each column of softmax(K^T Q / sqrt(d_k)) has to sum to "
+    "one.",
+    axis=1,
+)
 @mistake(
     "the weights are transposed: column i has to hold the weights of query i.",
     lambda Q, K, V: V @ (Q.T @ K / len(Q) ** 0.5).softmax(1),

@@ -255,8 +255,12 @@ TWICE = math.log(2)
 
 def _one_head(mean_head, d):
     """The attention of five nodes, and a tenth of their outputs."""
-    scalars, *weights = (x.float() for x in tensors(mean_head(d), (4,), *[(d, d)] * 3))
-    q, k, v = (3 * random((5, d))[0] @ W for W in weights)
+    returned = tensors(mean_head(d), (4,), (d, d), (d, d), (d, d))
+    scalars, W_Q, W_K, W_V = [each.float() for each in returned]
+    x = 3 * random((5, d))[0]
+    q = x @ W_Q
+    k = x @ W_K
+    v = x @ W_V
     a = (q @ k.T / d**0.5 + scalars[(FAR + 1).clamp(max=3)]).softmax(dim=1)
     return a, a @ v / 10
 

@@ -244,7 +244,8 @@ def edge_labels(split_sizes: Sequence[int], num_labels: int = 4, seed: int = 0) 
     directions of the one edge, and 0 on all others. In each split all labels are equally frequent.
     """
     parts = [_trees(size, np.random.default_rng((seed, i))) for i, size in enumerate(split_sizes)]
-    num_nodes, chosen, pairs = (np.concatenate(each) for each in zip(*parts, strict=True))
+    of_splits = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    num_nodes, chosen, pairs = of_splits
     label = np.concatenate([1 + np.arange(size) % num_labels for size in split_sizes])
     graph, place = np.nonzero(np.arange(MOST_NODES - 1) < num_nodes[:, None] - 1)
     edge_index, edge = both_directions(graph, *pairs[graph, place].T)
@@ -278,7 +279,8 @@ def dials(
     """
     streams = [np.random.default_rng((seed, i)) for i in range(3)]
     parts = [_paths(*each, steps, who) for each in zip(split_sizes, streams, strict=True)]
-    x, y, number = (np.concatenate(each) for each in zip(*parts, strict=True))
+    of_splits = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    x, y, number = of_splits
     graph, place = np.divmod(np.arange(len(x) * steps), steps)
     edge_index, _ = both_directions(graph, number[graph, place], number[graph, place + 1])
     order = np.argsort(number, axis=1)  # the distance of each node, from its place on the path

@@ -73,7 +73,7 @@ RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
     others=lambda ring, n: [ring[n - 1], ring[(n + 1) % len(ring)]],
 )
 @mistake(
-    "only consecutive nodes are bound, and the ring is not closed; bind all nodes of a ring.",
+    "only consecutive nodes are bound, and the first and last are not; bind all nodes of a ring.",
     others=lambda ring, n: [*ring[max(n - 1, 0) : n], *ring[n + 1 : n + 2]],
 )
 @mistake(
@@ -139,7 +139,7 @@ def _with_zeros(d, N, seed):
     (_filters(8, 3, seed=4), 4),
 )
 @mistake(
-    "this is the arithmetic mean of the filters; E is in the exponent, so average logarithms.",
+    "this is the arithmetic mean of the weights; E is in the exponent, so average logarithms.",
     lambda a, H: a.unflatten(0, (H, -1)).mean(dim=1),
 )
 @mistake(
@@ -151,10 +151,10 @@ def _with_zeros(d, N, seed):
     normalised=lambda logits, dim: logits,
 )
 @mistake(
-    "this is the normalised product of a head's filters; E is averaged, so take its K-th root.",
+    "this is the normalised product over a head's channels; E is averaged, so take the K-th root.",
     over=torch.sum,
 )
-@mistake("this is a softmax of the filters; take their logarithm first.", read=lambda a: a)
+@mistake("this is a softmax of the weights; take their logarithm first.", read=lambda a: a)
 @mistake("the softmax runs over the queries i; it should run over j, the last axis.", dim=-2)
 @mistake(
     "the channels of the heads alternate; the first K channels belong to the first head.",
@@ -169,7 +169,7 @@ def _with_zeros(d, N, seed):
     lambda a, H: check_filters_without_colour.reference(a, 1).expand(H, -1, -1),
 )
 @mistake(
-    "each filter is there K times; return one for each head.",
+    "each row of weights occurs K times; return one for each head.",
     lambda a, H: check_filters_without_colour.reference(a, H).repeat_interleave(len(a) // H, 0),
 )
 @mistake(
@@ -179,7 +179,7 @@ def _with_zeros(d, N, seed):
 def check_filters_without_colour(
     a, H, read=torch.log, over=torch.mean, normalised=torch.softmax, dim=-1
 ):
-    """Averaging E takes the geometric mean of the filters: where one of them is 0, it is 0."""
+    """Averaging E takes the geometric mean of the weights: where one of them is 0, it is 0."""
     logits = over(read(a).unflatten(0, (H, -1)), dim=1)
     return normalised(logits, dim=dim)
 
@@ -209,7 +209,7 @@ def _apart(numbers):
 @mistake("the distance is rounded up; round down.", rounded=torch.ceil)
 @mistake("this is the squared distance; take its root.", of=lambda a, b: a * a + b * b)
 @mistake(
-    "distances beyond M have rows of their own; they share row M.",
+    "distances beyond M have rows of their own here; they should all share row M.",
     given=lambda h, w, M: (h, w, 10**6),
 )
 @mistake(
@@ -252,7 +252,9 @@ def _by_hand(backward, *arguments):
 @mistake(
     "the factor belongs to the message alone, not to z.", of_a=lambda keep, m, z: keep * (m - z)
 )
-@mistake("z is missing: the others lose the weight that j gains.", of_a=lambda keep, m, z: keep * m)
+@mistake(
+    "z is missing: if j gains weight, the other nodes lose it.", of_a=lambda keep, m, z: keep * m
+)
 @mistake(
     "the factors are missing: the message is keep * m.",
     given=lambda a, m, keep, g: (a, m, torch.ones_like(keep), g),
@@ -261,7 +263,7 @@ def _by_hand(backward, *arguments):
 @mistake("z is the sum over j, the last axis.", over=1)
 @mistake("the weight is missing: dz/dE is a (keep * m - z).", weight=torch.ones_like)
 @mistake(
-    "the gradient of z_i reaches row i: g needs one more axis at the end.",
+    "g_i belongs to the query i: add an axis at the end of g, not in the middle.",
     of_g=lambda g: g[:, None],
 )
 @mistake("this is a mean over channels; sum their gradients.", of_s=torch.mean)

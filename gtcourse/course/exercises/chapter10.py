@@ -396,7 +396,7 @@ def check_honest_error(
 
 @checker
 def check_layer(layer):
-    """Four of your layers separate all connected graphs of up to five nodes. With six, none can."""
+    """Four of your layers separate all 143 connected graphs of up to six nodes."""
     W, U = (x.double() / 2 for x in random((6, 6), (6, 6), seed=4))
 
     def apply(h: Tensor, A: Tensor) -> Tensor:
@@ -417,30 +417,16 @@ def check_layer(layer):
         return h.sum(dim=0)
 
     h = random((5, 6), seed=5)[0].double()
-    path = adjacency(5, (0, 1), (1, 2), (2, 3), (3, 4)).double()
-    before = apply(h, path)
-    again = torch.allclose(apply(h, path), before)
-    require(again, "two calls with the same arguments give different results.")
+    house = adjacency(5, (0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4)).double()
     order = torch.tensor([3, 0, 4, 1, 2])
-    moved = apply(h[order], path[order][:, order])
-    same = torch.allclose(moved, before[order])
-    require(same, "renumbering the nodes changes the results, not only their order.")
-    with_sixth = F.pad(h, (0, 0, 0, 1)), F.pad(path, (0, 1, 0, 1))  # a node that is alone
-    near = torch.allclose(apply(*with_sixth)[:5], before)
-    require(near, "a node reads nodes that it is not joined to, or their number.")
-    h = torch.cat([h[:3], h[3:] + 1])  # two nodes that node 1 is not joined to
-    after = apply(h, path)
-    near = torch.allclose(after[:2], before[:2])
-    require(near, "a node reads more than itself and its neighbours.")
-    joined = path.clone()
-    joined[2, 4] = joined[4, 2] = 1.0  # two nodes that node 0 is not joined to
-    near = torch.allclose(apply(h, joined)[:1], after[:1])
-    require(near, "a node reads edges between nodes that it is not joined to.")
-    triangle = adjacency(5, (0, 1), (0, 2), (1, 2), (3, 4)).double()
-    no_triangle = adjacency(5, (0, 1), (0, 2), (1, 3), (2, 4)).double()  # with the same degrees
-    near = torch.allclose(apply(h, triangle)[0], apply(h, no_triangle)[0])
-    require(near, "a node reads whether two of its neighbours are joined.")
-    pair = fooled_by(model, largest=5)
+    for start, A in ((h, house), (torch.ones_like(h), house)):
+        before = apply(start, A)
+        again = torch.allclose(apply(start, A), before)
+        require(again, "two calls with the same arguments give different results.")
+        moved = apply(start[order], A[order][:, order])
+        same = torch.allclose(moved, before[order])
+        require(same, "renumbering the nodes changes the results, not only their order.")
+    pair = fooled_by(model)
     if pair is not None:
         edges = [np.argwhere(np.triu(graph.bonds)).tolist() for graph in pair]
         sizes = [f"{len(g.atoms)} node{'s' if len(g.atoms) > 1 else ''}" for g in pair]
@@ -507,7 +493,7 @@ def gates(logits: Tensor) -> Tensor:
     return opened / (opened.sum(dim=-1, keepdim=True) + 1e-6)
 
 
-NORMALISERS = {"softmax": softmax, "sum": torch.exp, "gates": gates}
+NORMALISERS = {"softmax": softmax, "exp": torch.exp, "gates": gates}
 r"""All of them read :math:`-\infty` as "masked" and give it no weight."""
 
 
@@ -521,7 +507,7 @@ def attention_terms(layer: models.MultiHeadAttention, h: Tensor, bias=None, *, m
 def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
     """A sum over the nodes with an edge to node i: logits of 0 that are not normalised."""
     mask = adjacency.mT[:, None]
-    return Terms(mask.new_zeros(mask.shape, dtype=h.dtype), h, mask=mask, normaliser="sum")
+    return Terms(mask.new_zeros(mask.shape, dtype=h.dtype), h, mask=mask, normaliser="exp")
 
 
 def gat_terms(conv: GATConv, h: Tensor, adjacency: Tensor) -> Terms:

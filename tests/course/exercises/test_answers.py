@@ -15,6 +15,7 @@ from torch import nn
 from gtcourse.course.blindness import connected_graphs
 from gtcourse.course.exercises.checker import random
 from tests.course.exercises.test_texts import CHECKERS, EXERCISES, MODULES, TEXTS, folded_solutions
+from tools.paths import ROOT
 
 c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 = MODULES.values()
 GIVEN = {"math": math, "torch": torch, "F": F, "nn": nn}
@@ -43,6 +44,17 @@ def test_a_known_mistake_gets_its_hint(check, hint):
     result = check(check.mistakes[hint])
     assert result.passed is False
     assert result.message.endswith(hint)  # after the name of the part, if there are several
+
+
+def test_softmax_over_the_wrong_axis_names_the_weights_whose_columns_sum_to_one():
+    """The logits K^T Q themselves need not sum to anything."""
+    Q, K = random((9, 4), (9, 4))
+    weights = (K.T @ Q / 9**0.5).softmax(0)
+    torch.testing.assert_close(weights.sum(0), torch.ones(4))
+    assert not torch.allclose((K.T @ Q).sum(0), torch.ones(4))
+    result = c1.check_columns(lambda Q, K, V: V @ (K.T @ Q / len(Q) ** 0.5).softmax(1))
+    assert "each column of softmax(K^T Q / sqrt(d_k)) has to sum to one" in result.message
+    assert result.message.rstrip(".") in (ROOT / "book" / "how_to_read.md").read_text()
 
 
 def given(check, change):
@@ -579,7 +591,7 @@ WRONG = [
     (
         c10.check_layer,
         lambda h, A, W, U: (h @ W + A @ h @ U).tanh() * A.sum(1).max(),
-        "reads edges between nodes",
+        "one of 6 nodes with the edges",
     ),
     (*given(c9.check_filters_without_colour, lambda a, H: (a, 2)), "expected the shape [3, 5, 5]"),
     (
@@ -668,7 +680,12 @@ WRONG = [
         lambda h, A, W, U: (h @ W + A / A.sum(1).clamp(min=1)[:, None] @ h @ U).tanh(),
         "one of 3 nodes with the edges [[0, 1], [0, 2]]",
     ),
-    (c10.check_layer, lambda h, A, W, U: (h @ W + A @ A @ h @ U).tanh(), "reads more than itself"),
+    (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U).tanh(), "one of 6 nodes with the"),
+    (
+        c10.check_layer,
+        lambda h, A, W, U: (h @ W + (A + A @ A) @ h @ U).tanh(),
+        "one of 6 nodes with the edges",
+    ),
     (c10.check_layer, lambda h, A, W, U: h.cumsum(0) @ W, "renumbering the nodes"),
     (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U).sum(0), "expected the shape"),
     (c11.check_entropy_share, lambda a: torch.special.entr(a).sum(-1) / math.log(4), "hard-coded"),
@@ -740,11 +757,15 @@ WRONG = [
     (c10.check_honest_error, honest_error_of_centred, "expected"),
     (c10.check_honest_error, honest_error_in_place, "`x` has been changed in place"),
     (c10.check_layer, lambda h, A, W, U: h.add_(A @ h @ U).tanh(), "`h` has been changed in place"),
-    (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U) * len(h), "or their number"),
     (
         c10.check_layer,
-        lambda h, A, W, U: (h @ W + A @ h @ U).tanh() + (A @ A @ A).diagonal()[:, None],
-        "whether two of its neighbours are joined",
+        lambda h, A, W, U: (h @ W + A @ h @ U).tanh() * torch.linalg.eigvalsh(A).amax(),
+        "one of 6 nodes with the edges",
+    ),
+    (
+        c10.check_layer,
+        lambda h, A, W, U: (h @ W + A @ h @ U).tanh() + A.triu().sum(1, keepdim=True),
+        "renumbering the nodes",
     ),
     (
         c10.check_layer,
@@ -913,9 +934,12 @@ RIGHT = [
         c8.check_key_context,  # the products for each key, looked up from its own row
         lambda k, R, r: (k @ R.mT).gather(2, r.T.expand(len(k), -1, -1)).mT,
     ),
-    (c10.check_layer, lambda h, A, W, U: (h @ W + (A @ h).clamp(-2, 2) @ U).tanh()),
-    (c10.check_layer, lambda h, A, W, U: (A @ h @ W).tanh() + h @ U),
-    (c10.check_layer, lambda h, A, W, U: (h @ W + A @ h @ U).relu()),
+    (
+        c10.check_layer,
+        lambda h, A, W, U: (h @ W + A @ h @ U + (A @ A @ A).diagonal()[:, None]).tanh(),
+    ),
+    (c10.check_layer, lambda h, A, W, U: (h @ W + (A + (A @ A).tanh()) @ h @ U).tanh()),
+    (c10.check_layer, lambda h, A, W, U: (h @ W + A * (1 + A @ A) @ h @ U).relu()),
     (
         c1.check_columns,
         lambda Q, K, V: F.scaled_dot_product_attention(Q.T[None], K.T[None], V.T[None])[0].T,
