@@ -8,6 +8,7 @@ The page computes the same numbers in the browser; its tests compare the two.
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 from functools import partial
 from pathlib import Path
@@ -29,10 +30,10 @@ from tools.paths import ROOT
 
 def listed() -> dict[str, str]:
     """The molecules of the page, SMILES by name."""
-    text = (ROOT / "book/_ext/explainer.py").read_text(encoding="utf-8")
-    names: dict = {}
-    exec(text[text.index("MOLECULES = {") : text.index("\nON_FIRST_PAGE")], names)  # noqa: S102
-    return names["MOLECULES"]
+    module = ast.parse((ROOT / "book/_ext/explainer.py").read_text(encoding="utf-8"))
+    assigned = [statement for statement in module.body if isinstance(statement, ast.Assign)]
+    (value,) = (each.value for each in assigned if ast.unparse(each.targets[0]) == "MOLECULES")
+    return ast.literal_eval(value)
 
 
 MOLECULES = listed()

@@ -457,6 +457,7 @@ def train(
     from gtcourse.recipes import get_recipe
     from gtcourse.recipes.csa import with_form
     from gtcourse.runs import run
+    from gtcourse.runs.record import write_json
     from gtcourse.train import loop
 
     chosen = get_recipe(recipe)
@@ -518,8 +519,11 @@ def train(
     )
     if is_first:
         if simple:
-            content = json.dumps({"metric": chosen.task.monitor, "scores": simple}, indent=2)
-            (folder / BASELINES).write_text(f"{content}\n", encoding="utf-8")
+            scores = {
+                name: [None if math.isnan(value) else value for value in values]
+                for name, values in simple.items()
+            }
+            write_json(folder / BASELINES, {"metric": chosen.task.monitor, "scores": scores})
         _say_result(chosen, record.result, simple)
         print(f"{record.seconds:.0f} s; the record: {folder / record.filename}")
 
@@ -1155,7 +1159,7 @@ def _print_baselines(commands: list[str], out: Path) -> None:
     print(f"test {metric} of simple predictors in the same runs:")
     width = max(map(len, scores))
     for name, values in scores.items():
-        known = [value for value in values if not math.isnan(value)]
+        known = [value for value in values if value is not None]
         if len(known) > 1:
             print(f"{name:>{width}} {mean(known):.5g} ± {stdev(known):.2g}")
 
@@ -1214,8 +1218,9 @@ def main() -> None:
     except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
         message = _sentence(error)
         status = 1
-        if isinstance(error, OSError) and error.errno in FULL:
-            message += f" What was saved before is kept. {_how_to_continue()}"
+        how = _how_to_continue()
+        if how and isinstance(error, OSError) and error.errno in FULL:
+            message += f" What was saved before is kept. {how}"
     else:
         return
     typer.secho(f"gtcourse: {message.strip()}", fg="red", err=True)

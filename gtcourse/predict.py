@@ -791,7 +791,8 @@ def fine_tuned(recipe: Recipe | str, name: str) -> Recipe:
         recipe: a published recipe, or its name. Its data need the features that the trained model
             reads, as graphormer-base/molhiv has those of graphormer-base/pcqm4m. For your own data
             it is a recipe of :func:`gtcourse.recipes.adapt.own_recipe`, made with the
-            :func:`features_of` and the :func:`vocabularies_of` the trained model.
+            trained model's features (:func:`features_of`) and vocabularies
+            (:func:`vocabularies_of`).
         name: the trained model, as :func:`load` takes it.
 
     Raises:

@@ -113,7 +113,7 @@ def test_the_column_of_reasons_is_named_where_the_table_has_one_of_its_own(tmp_p
 
 
 @pytest.mark.parametrize("others", [["CCX"], ["CCO"]], ids=["no prediction", "a prediction"])
-def test_a_salt_without_a_prediction_is_told_of_its_largest_piece(others):
+def test_a_salt_without_a_prediction_is_answered_with_the_largest_fragment_option(others):
     words = ["predict", "csa-100k/molecules", "CC(=O)[O-].[Na+]", *others]
     hint = "1 row without a prediction is a salt or a mixture: --largest-fragment keeps"
     with patch.object(sys, "argv", ["gtcourse", *words]):

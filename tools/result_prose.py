@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable
+from decimal import ROUND_CEILING, Decimal
 from statistics import mean
 
 from experiments.csa_divergence import LAST
@@ -120,8 +121,9 @@ def around(numbers: Iterable[float], digits: int) -> Numbers:
 
 
 def above(number: float, digits: int = 0) -> float:
-    """The next larger number with so many decimals."""
-    return math.ceil(number * 10**digits) / 10**digits
+    """The number rounded up to so many decimals; one that has no more is kept."""
+    step = Decimal(1).scaleb(-digits)
+    return float(Decimal(repr(float(number))).quantize(step, rounding=ROUND_CEILING))
 
 
 # Results.

@@ -50,7 +50,7 @@ def drop_empty_verdicts(app: Sphinx, document: nodes.document) -> None:
 
 
 def drop_setup_output(app: Sphinx, document: nodes.document) -> None:
-    """Where the notebook found the course says nothing to who reads the page."""
+    """Removes the line that says where the notebook found the course: a reader does not need it."""
     for cell in document.findall(nodes.container):
         source = next((block.astext() for block in cell.findall(nodes.literal_block)), "")
         if "cell" not in cell["classes"] or not source.startswith(SETUP):

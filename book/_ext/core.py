@@ -53,8 +53,20 @@ def mark(app: Sphinx, document: nodes.document, page: str) -> None:
     if takes is None or not marked:
         logger.warning("no card, or no core, of chapter %s", chapter[1], location=page)
         return
-    text = Path(app.srcdir, "book/chapters", page.split("/")[1] + ".md")
-    takes.parent.insert(takes.parent.index(takes), row(takes, marked, minutes(app, text, listed)))
+    times = minutes(app, text_of(app, page), listed)
+    takes.parent.insert(takes.parent.index(takes), row(takes, marked, times))
+
+
+def depend(app: Sphinx, document: nodes.document) -> None:
+    """A chapter's page is made again when the page for teachers or the chapter's text changes."""
+    page = app.env.docname
+    if CHAPTER.match(page):
+        for path in (Path(app.srcdir, PLANS), text_of(app, page)):
+            app.env.note_dependency(str(path))
+
+
+def text_of(app: Sphinx, page: str) -> Path:
+    return Path(app.srcdir, "book/chapters", page.split("/")[1] + ".md")
 
 
 def plans(app: Sphinx) -> str:
@@ -67,7 +79,7 @@ def number_of(section: nodes.section) -> str:
 
 
 def minutes(app: Sphinx, path: Path, listed: set[str]) -> tuple[int, int]:
-    """To read the core, and to read the complete chapter."""
+    """Minutes that it takes to read the core, and to read the complete chapter."""
     sys.path.insert(0, str(app.srcdir))
     from tools.times import reading
 
@@ -143,6 +155,7 @@ def dot() -> Tag:
 
 
 def setup(app: Sphinx) -> dict:
+    app.connect("doctree-read", depend)
     app.connect("doctree-resolved", mark)
     app.connect("html-page-context", mark_contents, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,7 +14,7 @@ import math
 import random
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -537,7 +537,7 @@ def fold_split(
 def _check_list(smiles: object) -> None:
     """Raises a ValueError for what is no list, such as one SMILES string."""
     is_one = isinstance(smiles, str | bytes | Tensor)
-    if is_one or not hasattr(smiles, "__len__"):
+    if is_one or isinstance(smiles, Mapping | Set) or not hasattr(smiles, "__len__"):
         raise ValueError(f"smiles is {shown(smiles)}; expected a list of SMILES.")
 
 

@@ -2720,6 +2720,11 @@ KINDS = [
         "smiles is 'CCO'; expected a list of",
     ),
     (
+        "molecules to split without an order",
+        call(scaffold_split, {"CCO"}, 0),
+        "smiles is {'CCO'}; expected a list of",
+    ),
+    (
         "an unreadable molecule to split",
         call(scaffold_split, ["CCX"], 0),
         "'CCX' is not a molecule",

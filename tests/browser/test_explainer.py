@@ -76,14 +76,16 @@ LARGEST_CUTS = """([model, molecule]) => {
 
 
 def test_cutting_an_atoms_largest_weight_matters_in_graphormers_first_layer_only(browser):
-    """What the page says of aspirin."""
+    """For every atom of aspirin."""
     page = browser.new_page()
     page.set_content(f"<script>{explorer.code()[0]}</script>")
     aspirin = explorer.molecules({"aspirin": SMILES[0]})[0]
     first, last = page.evaluate(LARGEST_CUTS, [explorer.model(load(MODELS[0])), aspirin])
     page.close()
     assert len(first) == len(last) == 13
-    assert f"{min(first):.2f} to {max(first):.2f}" == "0.01 to 0.31"
+    assert min(first) > 0.005
+    text = (ROOT / "book" / "explainer.md").read_text(encoding="utf-8")
+    assert f"and the largest is {max(first):.2f}" in text
     assert max(last) == 0
 
 
@@ -104,8 +106,12 @@ def test_hydroxyl_oxygens_lower_csas_predictions_and_most_chain_carbons_raise_th
         )
         for pattern in (hydroxyl, chain)
     )
-    assert (len(of_hydroxyls), int((of_hydroxyls < 0).sum())) == (15, 15)
-    assert (len(of_chains), int((of_chains > 0.005).sum())) == (49, 34)
+    assert (of_hydroxyls < 0).all()
+    page = (ROOT / "book" / "explainer.md").read_text(encoding="utf-8")
+    assert f"There are {len(of_hydroxyls)} of these oxygens in the 24 molecules" in page
+    raised = int((of_chains > 0.005).sum())
+    assert f"there are {len(of_chains)} carbon atoms" in page
+    assert f"and {raised} of them raise the prediction" in page
 
 
 OWN = """([models, list]) => list.map((text) => {

@@ -474,10 +474,16 @@ def test_the_text_width_does_not_depend_on_the_table_of_contents(page, book):
     assert page.evaluate(width) == with_list
 
 
-def test_a_box_of_a_diagram_shows_what_it_is_computed_from(chapter):
+@pytest.fixture
+def diagram(chapter):
+    """The diagram of Graphormer's layer."""
     page = chapter("06")
     page.wait_for_load_state()
-    diagram = page.locator(".diagram")
+    return page.locator(".diagram")
+
+
+def test_a_box_of_a_diagram_shows_what_it_is_computed_from(diagram):
+    page = diagram.page
     said = diagram.locator(".said")
     hint = said.inner_text()
     faded = diagram.locator("svg.tracing [data-box]:not(.on)")
@@ -494,10 +500,8 @@ def test_a_box_of_a_diagram_shows_what_it_is_computed_from(chapter):
     assert faded.count() == 0
 
 
-def test_the_boxes_of_a_diagram_are_chosen_by_click_and_by_arrow_keys(chapter):
-    page = chapter("06")
-    page.wait_for_load_state()
-    diagram = page.locator(".diagram")
+def test_the_boxes_of_a_diagram_are_chosen_by_click_and_by_arrow_keys(diagram):
+    page = diagram.page
     said = diagram.locator(".said")
     hint = said.inner_text()
     diagram.locator("[id^=patch_][data-box=softmax]").click()

@@ -57,3 +57,4 @@ def test_tables_code_and_addresses_are_no_sentences(text):
 def test_ranges_that_no_table_shows_are_rounded_outwards():
     assert result_prose.around([0.1666, 0.1919], 3) == {"low": 0.166, "high": 0.192}
     assert result_prose.around([0.5, 0.5], 1) == {"low": 0.5, "high": 0.5}
+    assert result_prose.around([0.07, 0.07], 2) == {"low": 0.07, "high": 0.07}
