@@ -144,8 +144,8 @@ one of these models.
 
 Which one should you take?
 
-- For molecules like those of the benchmark ZINC, take `csa-rings/zinc`. It has the lowest error in
-  the first table, and it is the model that we fine-tune in [Your own
+- For molecules like those of the benchmark ZINC, take `csa-rings/zinc`. Of the weights
+  in the first table it has the lowest error, and it is the model that we fine-tune in [Your own
   molecules](../../notebooks/your_molecules.ipynb).
 - For molecules like the embedded molecules, take `csa-100k/molecules`, which has the lowest error
   in the second table. Like `csa-rings/zinc`, it reads the rings of a molecule, but `csa/zinc` does
