@@ -3,10 +3,13 @@
 V8, the JavaScript engine of Chromium and Node, comes as a Python package and runs the MathJax that
 another package brings: neither Node nor a network is needed. A formula that MathJax cannot read is
 a warning of the build. A page loads the styles (slim.py leaves those that some page needs) and the
-fonts. MathJax takes widths from its own tables, so nothing moves when the fonts arrive.
+fonts. MathJax takes widths from its own tables. Heights would change when the fonts arrive, because
+a browser gives a line at least the height of its first font. MathJax therefore begins each list of
+fonts with one of no height. The styles contain this font, so that it is there when the text is.
 """
 
 import atexit
+import base64
 import importlib.util
 import json
 import re
@@ -26,8 +29,23 @@ from sphinx.util import logging
 NAME = "set_by_mathjax"
 STYLES = "mathjax/mathjax.css"
 FONTS = "output/chtml/fonts/woff-v2"
+ZERO = "MathJax_Zero.woff"
 FIRST_FONTS = ("MathJax_Main-Regular", "MathJax_Math-Italic")
 """Those of nearly all formulas; a page asks for them before its styles are there."""
+
+# Stands in, with no height either, until a browser has read the fonts of a list. These are fonts
+# of the reader's system: one of them is there at once, and which of them does not matter.
+STAND_IN = """
+@font-face {
+  font-family: MJXNONE;
+  src: local("Arial"), local("Helvetica"), local("Roboto"), local("Noto Sans"),
+    local("Liberation Sans"), local("DejaVu Sans");
+  ascent-override: 0%;
+  descent-override: 0%;
+  line-gap-override: 0%;
+}
+"""
+LIST_OF_FONTS = re.compile(r"font-family: MJXZERO, [\w, -]*\w")
 
 # Pages that are opened as files may not ask for fonts in advance.
 PRELOAD = """<script>
@@ -164,7 +182,14 @@ def write_styles_and_fonts(app: Sphinx, error: Exception | None) -> None:
         return
     static = Path(app.outdir, "_static")
     shutil.copytree(mathjax_folder() / FONTS, static / "mathjax", dirs_exist_ok=True)
-    Path(static, STYLES).write_text(engine().call("styles"), encoding="utf-8")
+    Path(static, STYLES).write_text(steady(engine().call("styles")), encoding="utf-8")
+
+
+def steady(styles: str) -> str:
+    """MathJax's styles, changed so that lines keep their heights when the fonts arrive."""
+    zero = base64.b64encode(Path(mathjax_folder(), FONTS, ZERO).read_bytes()).decode()
+    styles = styles.replace(f'"./{ZERO}"', f'"data:font/woff;base64,{zero}"')
+    return STAND_IN + LIST_OF_FONTS.sub(r"\g<0>, MJXNONE", styles)
 
 
 def setup(app: Sphinx) -> dict:

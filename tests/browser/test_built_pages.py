@@ -245,6 +245,15 @@ def test_mathjax_reads_every_formula(pages):
     assert {name: page.unset for name, page in pages.items() if page.unset} == {}
 
 
+def test_the_styles_of_formulas_contain_the_font_of_no_height(pages):
+    styles = (HTML / "_static/mathjax/mathjax.css").read_text(encoding="utf-8")
+    assert "MathJax_Zero" not in styles
+    assert "data:font/woff;base64," in styles
+    lists = re.findall("MJXZERO,[^;}!]*", styles)
+    assert lists
+    assert [fonts for fonts in lists if "MJXNONE" not in fonts] == []
+
+
 def test_no_page_loads_mathjax(pages):
     scripts = [path.name for path in HTML.rglob("*.js") if "mathjax" in path.as_posix().lower()]
     assert scripts == []
