@@ -499,7 +499,7 @@ def train(
         print(f"{name}, seed {seed[0]}, on {dataset.source}: {folder}", flush=True)
         is_alone = devices == 1 and "TORCHELASTIC_RUN_ID" not in os.environ
         if is_alone and not (folder / "run.json").exists():
-            _say_estimate(chosen, dataset, accumulate)
+            _say_estimate(chosen, dataset, accumulate, buckets)
         if csv is not None:
             simple = _say_overview(chosen, dataset)
     record = run.train(
@@ -935,13 +935,13 @@ def _printed_score(paper_result: Mapping[str, Any]) -> str:
     return f"{metric} {value[0]:g}" if isinstance(value, tuple) else f"{metric}, by size"
 
 
-def _say_estimate(recipe: Recipe, data: GraphDataset, accumulate: int) -> None:
+def _say_estimate(recipe: Recipe, data: GraphDataset, accumulate: int, buckets: int) -> None:
     """Prints the time and memory of a run before it starts, in one line."""
     from gtcourse.runs.estimate import estimate, memory_of_machine
     from gtcourse.runs.run import check_data
 
     check_data(recipe, data)
-    found = estimate(recipe, data, accumulate)
+    found = estimate(recipe, data, accumulate, buckets)
     if found is None:
         return
     print(f"{found.sentence()}.", flush=True)

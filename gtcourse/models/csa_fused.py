@@ -347,6 +347,11 @@ def _array(tensor: Tensor) -> Array:
 
 
 def _check(tensor: Tensor) -> None:
+    if tensor.is_meta:
+        raise NotImplementedError(
+            "form='fused' was given a tensor without values, on 'meta'; numba compiles its loops, "
+            "and what they do cannot be counted."
+        )
     if tensor.device.type != "cpu" or tensor.dtype not in (torch.float32, torch.float64):
         raise ValueError(
             f"form='fused' was given {tensor.dtype} on {tensor.device.type}; expected float32 or "

@@ -9,15 +9,19 @@ import copy
 import math
 import os
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from statistics import mean
 
+import numpy as np
 import torch
+from torch import Tensor
+from torch_geometric.data import Data
 
 from gtcourse.encodings import encode
+from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
 from gtcourse.graphs.loader import DenseLoader
-from gtcourse.models import CGTConfig
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.train.costs import step_costs, stretched
 from gtcourse.train.loop import device, launch, own_random_state, steps_of, train_step
@@ -31,14 +35,15 @@ class Estimate:
     """The time and the memory of a run.
 
     Attributes:
-        batch: seconds of training on a batch of ordinary size.
+        batch: mean seconds of training on a batch.
         batches_per_epoch: batches in an epoch.
         steps_per_epoch: steps of the optimizer in an epoch, fewer than batches if gradients are
             accumulated.
         epochs: passes over the training graphs, at most.
-        encoding: seconds for the encodings of all graphs.
-        memory: bytes that training takes on a batch with the largest graph; None for models on
-            lists of edges, whose memory depends on the number of edges.
+        encoding: seconds for the encodings of all graphs. Those of a graph are taken to grow with
+            the square of its nodes.
+        memory: bytes that training takes on a batch with the largest graph; None where they cannot
+            be counted, as for models on lists of edges.
         largest: nodes of that graph.
     """
 
@@ -70,15 +75,21 @@ class Estimate:
 
 
 @own_random_state()
-def estimate(recipe: Recipe, data: GraphDataset, accumulate: int = 1) -> Estimate | None:
+def estimate(
+    recipe: Recipe, data: GraphDataset, accumulate: int = 1, buckets: int = 1
+) -> Estimate | None:
     """Trains a new model on a few batches, and counts the memory of a step.
 
-    Memory is counted first, so that a batch that is too large is detected before it is built.
+    Memory is counted first, so that a batch that is too large is detected before it is built. The
+    batches that are timed have graphs of ordinary size. The time of the others is in proportion to
+    the bytes that a step stores for them, because a padded batch with one large graph can take
+    longer than all others together.
 
     Args:
         recipe: the model and its training.
         data: the graphs of the run.
         accumulate: batches in an optimizer step.
+        buckets: size buckets of the run, as of :class:`gtcourse.graphs.DenseLoader`.
 
     Returns:
         Estimate: None for a folder, whose graphs are not in memory.
@@ -91,13 +102,15 @@ def estimate(recipe: Recipe, data: GraphDataset, accumulate: int = 1) -> Estimat
     model = recipe.build_model()
     memory, largest = memory_of(recipe, model, data, batch_size)
     by_size = sorted(graphs, key=lambda graph: graph.num_nodes)
-    # Evenly spaced, and of ordinary size: the largest tenth is left to the count of memory.
+    # Evenly spaced, and of ordinary size: of the largest tenth only bytes are counted.
     most = max(int(0.9 * len(by_size)), 1)
     count = min(batch_size * (1 + TIMED), most)
     sample = [by_size[i * most // count] for i in range(count)]
     start = time.perf_counter()
     encoded = encode(sample, *recipe.transforms)
-    encoding = (time.perf_counter() - start) / count * len(data)
+    seconds_of_pair = (time.perf_counter() - start) / _pairs(sample)
+    work = work_of(recipe, model, data)
+    nodes_of_sample, edges_of_sample = _sizes(sample)
     loader = DenseLoader(encoded, batch_size, shuffle=True, target=data.target, device=device())
     batches_per_epoch = math.ceil(len(graphs) / recipe.batch_size)
     steps_per_epoch = steps_of(batches_per_epoch, accumulate)
@@ -105,8 +118,10 @@ def estimate(recipe: Recipe, data: GraphDataset, accumulate: int = 1) -> Estimat
     model, optimizer, schedule = recipe.start(copy.deepcopy(model), steps_per_epoch)
     model, optimizer = fabric.setup(model, optimizer)
     seconds: list[float] = []
+    works: list[float] = []
     while len(seconds) < 1 + TIMED:
-        for batch in loader:
+        rows_of_batches = loader.graphs_of_batches(loader.epoch)
+        for batch, rows in zip(loader, rows_of_batches, strict=True):
             start = time.perf_counter()
             train_step(
                 fabric,
@@ -121,15 +136,60 @@ def estimate(recipe: Recipe, data: GraphDataset, accumulate: int = 1) -> Estimat
             if device().type == "cuda":
                 torch.cuda.synchronize()
             seconds.append(time.perf_counter() - start)
+            works.append(work(nodes_of_sample[rows], edges_of_sample[rows]))
+    nodes, edges = _sizes(graphs)
+    epoch = DenseLoader(graphs, recipe.batch_size, shuffle=True, buckets=buckets)
+    works_of_epoch = [work(nodes[rows], edges[rows]) for rows in epoch.graphs_of_batches(0)]
     return Estimate(
-        batch=mean(seconds[1:]),
+        batch=sum(seconds[1:]) / sum(works[1:]) * mean(works_of_epoch),
         batches_per_epoch=batches_per_epoch,
         steps_per_epoch=steps_per_epoch,
         epochs=recipe.epochs_of(steps_per_epoch),
-        encoding=encoding,
+        encoding=seconds_of_pair * _pairs(data),
         memory=memory,
         largest=largest,
     )
+
+
+def work_of(
+    recipe: Recipe, model: torch.nn.Module, data: GraphDataset
+) -> Callable[[Tensor, Tensor], float]:
+    """A measure of a step's time, in a unit of its own, of the nodes and edges of a batch's graphs.
+
+    It is the number of bytes that the step stores for the backward pass. For padded batches, this
+    is nearly a quadratic function of the largest graph's nodes, which three counts give. Where the
+    bytes cannot be counted, as for models on lists of edges, it is the number of nodes and edges.
+    """
+    sample = _small_batch(recipe, data)
+    widths = np.array([8, 16, 32])
+    try:
+        bytes_of_widths = [
+            step_costs(model, recipe.task, stretched(sample, 1, width)).kept
+            for width in widths.tolist()
+        ]
+    except NotImplementedError:
+        return lambda nodes, edges: float(nodes.sum() + edges.sum())
+    kept = np.polynomial.Polynomial.fit(widths, bytes_of_widths, deg=2)
+    return lambda nodes, edges: float(len(nodes) * kept(int(nodes.max())))
+
+
+def _sizes(graphs: Iterable[Data]) -> tuple[Tensor, Tensor]:
+    """The nodes and the edges of each graph."""
+    sizes = torch.tensor([(graph.num_nodes, graph.num_edges) for graph in graphs])
+    nodes, edges = sizes.unbind(dim=1)
+    return nodes, edges
+
+
+def _pairs(graphs: Iterable[Data]) -> int:
+    """The pairs of nodes of all graphs."""
+    nodes, _ = _sizes(graphs)
+    return int(nodes.square().sum())
+
+
+def _small_batch(recipe: Recipe, data: GraphDataset) -> GraphBatch:
+    """Two small graphs, which show the tensors of a batch. They are not stretched in memory."""
+    small = sorted(data.train, key=lambda graph: (graph.num_edges == 0, graph.num_nodes))[:2]
+    return collate(encode(small, *recipe.transforms), target=data.target)
 
 
 def memory_of(
@@ -137,16 +197,10 @@ def memory_of(
 ) -> tuple[int | None, int]:
     """Bytes that a step takes on a batch with the largest graph, and the nodes of that graph.
 
-    The bytes are None for models on lists of edges, and for CSA's fused form, because the loops
-    that numba compiles cannot be counted.
+    The bytes are None where :func:`gtcourse.train.costs.step_costs` cannot count them.
     """
     largest = max(graph.num_nodes for graph in data)
-    config = getattr(model, "config", None)
-    if isinstance(config, CGTConfig) and config.form == "fused":
-        return None, largest
-    # Two small graphs show which tensors a batch has; they are not stretched in memory.
-    small = sorted(data.train, key=lambda graph: (graph.num_edges == 0, graph.num_nodes))[:2]
-    sample = collate(encode(small, *recipe.transforms), target=data.target)
+    sample = _small_batch(recipe, data)
     try:
         costs = step_costs(model, recipe.task, stretched(sample, batch_size, largest))
     except NotImplementedError:

@@ -1,13 +1,15 @@
 """Estimates of the time and memory of a run."""
 
+import pytest
 import torch
 
 from gtcourse.encodings import encode
-from gtcourse.graphs import collate
+from gtcourse.graphs import GraphDataset, collate
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.csa import with_form
-from gtcourse.runs.estimate import estimate, in_words, memory_of
-from gtcourse.train.costs import step_costs
+from gtcourse.runs.estimate import estimate, in_words, memory_of, work_of
+from gtcourse.train.costs import step_costs, stretched
+from tests.graphs.small import chain
 from tests.train.tiny_data import tiny
 
 RECIPE = get_recipe("csa-rings/zinc").at(epochs=3, batch_size=4)
@@ -35,9 +37,38 @@ def test_time_is_estimated_for_all_batches_without_changing_the_random_state():
     assert "with the largest graph (7 nodes)" in found.sentence()
 
 
+def test_the_time_of_a_padded_batch_grows_with_its_largest_graph():
+    data = tiny("zinc", 6)
+    model = RECIPE.build_model()
+    work = work_of(RECIPE, model, data)
+    sample = collate(encode(data.train[:2], *RECIPE.transforms))
+    for widths in ([5, 7, 40], [300]):
+        nodes = torch.tensor(widths)
+        padded = stretched(sample, len(widths), max(widths))
+        counted = step_costs(model, RECIPE.task, padded).kept
+        assert abs(work(nodes, nodes) - counted) < 0.2 * counted
+
+
+def test_the_time_of_a_list_of_edges_grows_with_nodes_and_edges():
+    recipe = get_recipe("gin-100k/zinc")
+    work = work_of(recipe, recipe.build_model(), tiny("zinc", 6))
+    assert work(torch.tensor([5, 300]), torch.tensor([8, 600])) == 913
+
+
+def test_a_larger_graph_makes_the_estimate_of_an_epoch_longer():
+    chains = [chain(0, 1, 2, 3) for _ in range(15)]
+    with_large = [*chains[:-1], chain(*[0] * 60)]
+    split = torch.arange(3).repeat(5).sort().values.flip(0)  # the last is for training
+    ordinary, longer = (
+        estimate(RECIPE, GraphDataset("chains", "made here", graphs, split))
+        for graphs in (chains, with_large)
+    )
+    assert longer.batch > 2 * ordinary.batch
+
+
 def test_accumulation_reduces_the_steps_but_not_the_estimated_time():
     found = estimate(RECIPE.at(batch_size=1), tiny("zinc", 6), accumulate=4)
-    assert found.seconds == found.encoding + 3 * 6 * found.batch
+    assert found.seconds == pytest.approx(found.encoding + 3 * 6 * found.batch)
     assert "for 3 epochs of 2 steps" in found.sentence()
     counted_in_steps = RECIPE.at(batch_size=1, epochs=100, steps=5)
     assert estimate(counted_in_steps, tiny("zinc", 6), accumulate=4).epochs == 3
