@@ -122,8 +122,7 @@ def with_caption(output: nodes.Element) -> nodes.caption | None:
     if cell.parent is None:  # the lid of a folded cell, which MyST-NB places without a parent
         return None
     below = cell.parent[cell.parent.index(cell) + 1 :]
-    # A comment marks the end of a generated table.
-    paragraph = next((node for node in below if not isinstance(node, nodes.comment)), None)
+    paragraph = next((node for node in below if not is_comment(node)), None)
     if not isinstance(paragraph, nodes.paragraph) or len(paragraph) != 1:
         return None
     if not isinstance(paragraph[0], nodes.emphasis):
@@ -135,6 +134,11 @@ def with_caption(output: nodes.Element) -> nodes.caption | None:
     if cell is not output:
         put_lid_below(cell)
     return caption
+
+
+def is_comment(node: nodes.Node) -> bool:
+    """Such as the one that marks the end of a generated table: MyST reads it as raw HTML."""
+    return isinstance(node, nodes.raw) and node.astext().strip().startswith("<!--")
 
 
 def put_lid_below(cell: nodes.Element) -> None:
