@@ -66,8 +66,8 @@ PAGE = """\
 {intro}{model}
 
 The table lists the {count} entries of this page. Its third column says what the package follows.
-The page [Where papers and code differ](differs) explains these words and describes how we
-measured.{errors} A ± gives the standard deviation over three seeds.
+The page [Where papers and code differ](differs) explains the words of this column and describes how
+we measured.{errors} In the entries, a ± gives the standard deviation over three seeds.
 
 {overview}
 

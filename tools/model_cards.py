@@ -106,8 +106,8 @@ KINDS = {
     ),
 }
 NAMES = {
-    "csa-100k/molecules": " It reads rings, so other pages call it *CSA with rings*. Do not be "
-    "misled by the name: `csa/zinc` is a model without rings.",
+    "csa-100k/molecules": " It reads rings, so other pages call it *CSA with rings*. The "
+    "names can mislead: `csa/zinc` does not read rings.",
     "csa-rings/zinc": " It reads the rings of a molecule, unlike `csa/zinc`.",
     "csa/zinc": " It does not read the rings of a molecule, unlike `csa-rings/zinc`.",
     "egt-100k-spe-do/zinc": " In its name, *spe* stands for positional encodings from singular "
@@ -148,10 +148,9 @@ Which one should you take?
   in the first table it has the lowest error, and it is the model that we fine-tune in [Your own
   molecules](../../notebooks/your_molecules.ipynb).
 - For molecules like the embedded molecules, take `csa-100k/molecules`, which has the lowest error
-  in the second table. Like `csa-rings/zinc`, it reads the rings of a molecule, but `csa/zinc` does
-  not.
+  in the second table. Both models read the rings of a molecule, and `csa/zinc` does not.
 - For molecules of another kind, test several models on molecules whose values you know. We have not
-  compared them there.
+  compared the models on such molecules.
 
 The models in the second table are small. They were all trained under the same conditions, so that
 [chapter 10](../../notebooks/10_one_framework.ipynb) can compare them. Four of them run in the
@@ -162,7 +161,7 @@ model to train on your own data.
 
 *Models that were trained on 10,000 molecules of ZINC, and their mean absolute errors (MAE) on
 1,000 other molecules of ZINC. Each was trained with one seed, and all but EGT for far fewer epochs
-than in the paper, so the table does not rank the models.*
+than in the paper, so the table compares these weights, and does not rank the architectures.*
 
 {molecules}
 
@@ -207,9 +206,9 @@ groups of 200. {by_size}
 {accuracy}
 
 *Errors of seed 0 on the 1,000 test molecules of each set. The last column is the 95th
-percentile of the absolute error: 95 % of the molecules have a smaller one. The rows from "mean"
-down are not neural networks. They were fitted to the same training molecules, and are described in
-[The data](../../notebooks/data.ipynb).*
+percentile of the absolute error: 95 % of the molecules have a smaller one. It was computed for the
+network only. The predictors from "mean" down are not neural networks. They were fitted to the same
+training molecules, and are described in [The data](../../notebooks/data.ipynb).*
 
 {other}
 
@@ -232,9 +231,9 @@ atoms, and 0 if they share none. (The neighbourhoods are those of Morgan fingerp
   as in `C[NH3+]` or `C[C@H](N)O`. Other hydrogens are not counted, so the carbons of a chain
   are of type `C`. A molecule with any other atom, such as silicon or boron, gets no prediction,
   and the output states the reason. {seen}
-- The model ignores stereochemistry: mirror images get the same prediction. But a carbon with
-  one hydrogen that is marked as a stereocentre is of type `C H1`, and without the mark it is of
-  type `C`. The same molecule can therefore get a different prediction if you leave the mark out.
+- The model does not distinguish mirror images. It does notice whether a stereocentre is marked at
+  all: a carbon with one hydrogen is of type `C H1` with the mark, and of type `C` without it. The
+  same molecule can therefore get a different prediction if you leave the mark out.
 - A salt or a mixture is read as one molecule with several pieces. All training molecules consist
   of one piece, so the model has never seen a salt or a mixture. With `--largest-fragment`, only the
   largest piece is read.
@@ -407,7 +406,7 @@ def page(card: Card) -> str:
         training=training(card.name),
         tried=""
         if card.name == "csa-rings/zinc"
-        else f"We have not tried this there with `{card.name}`. ",
+        else f"We have not tried this with `{card.name}`. ",
         source=SOURCES[own],
         date=record.date,
         commit=short(record.commit),
@@ -475,7 +474,8 @@ def verdict(name: str, record: Record) -> str:
     now = measured()["errors"][name][own]["mae"]
     text = (
         f"On 1,000 test molecules of the same set, the mean absolute error (MAE) is {now:.3f}. "
-        f"If you always predict the mean of the training molecules, it is {beaten['mean']:.3f}. "
+        "Always predicting the mean target of the training molecules gives an error of "
+        f"{beaten['mean']:.3f}. "
         "The best simple predictor that we fitted reaches "
         f"{best:.3f}. It is a ridge regression on 1-WL colour counts, which describe the "
         "surroundings of each atom up to four bonds away, and it is fitted in seconds."

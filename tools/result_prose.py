@@ -266,7 +266,7 @@ RUNS: dict[str, Callable[[], Numbers]] = {
         on_pattern()[0].records[0].data["sizes"]
     ),
     "last epoch is worse than the best by {small:.3f} and {large:.3f}": last_epochs_of_gin,
-    "the two epochs differ by less than {bound:.3f}": last_epochs_of_others,
+    "the two epochs differ by at most {bound:.3f}": last_epochs_of_others,
     "about 100,000 parameters train on {low:,.0f} to {high:,.0f} molecules": lambda: between(
         speeds(r for r in on_zinc() if r.recipe.name.split("/")[0].endswith("-100k"))
     ),

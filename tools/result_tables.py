@@ -66,17 +66,18 @@ printed in the papers on Graphormer {cite:p}`ying2021graphormer` and EGT {cite:p
 The recipe `signnet/zinc` is that of {cite:t}`lim2023signnet`, whose text and code also differ on
 [other points](differs-signnet).""",
     "Graphormer": """\
-The paper is {cite:t}`ying2021graphormer`. [Another page](differs-graphormer) lists all differences
-between the paper, its code and the package.""",
+The paper is {cite:t}`ying2021graphormer`. [Another page](differs-graphormer) compares the paper,
+its code and the package. Some settings of the training are listed only here.""",
     "EGT": """\
-The paper is {cite:t}`hussain2021egt`. [Another page](differs-egt) lists all differences between the
-paper, its code and the package.""",
+The paper is {cite:t}`hussain2021egt`. [Another page](differs-egt) compares the paper, its code and
+the package. Some settings of the training are listed only here.""",
     "GRPE": """\
-The paper is the first version of {cite:t}`park2022grpe`. [Another page](differs-grpe) lists all
-differences between the paper, its code and the package.""",
+The paper is the first version of {cite:t}`park2022grpe`. [Another page](differs-grpe)
+compares the paper, its code and the package. Some settings of the training are listed only
+here.""",
     "CSA": """\
-The paper is {cite:t}`menegaux2023csa`. [Another page](differs-csa) lists all differences between
-the paper, its code and the package.""",
+The paper is {cite:t}`menegaux2023csa`. [Another page](differs-csa) compares the paper, its code and
+the package. Some settings of the training are listed only here.""",
 }
 """Where the recipes of a section are from."""
 METRICS = {
@@ -737,7 +738,7 @@ def measured_elsewhere(about: str) -> str:
 def effect_of(note: Note) -> str:
     """A link to where the effect on the error was measured, if it was, or to what we know of it."""
     follows_code = note.here in (note.code, "as the code") and note.paper in ("", "not stated")
-    if follows_code or note.about in ("printed result", "data"):
+    if follows_code or note.about == "printed result":
         return ""
     if not note.entry:
         return measured_elsewhere(note.about) if note.code == "the last" else NOT_MEASURED
