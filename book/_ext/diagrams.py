@@ -1,98 +1,45 @@
 """The diagrams of layers react: a box that the reader chooses shows what it is computed from.
 
-``plots.diagram`` draws arrows first, then the samples of the legend, then boxes and their labels,
-each in the order of its arguments. The arguments stand in the cell above the drawing, so the parts
-of the drawing get their names from there, and ``_static/diagram.js`` does the rest.
+``plots.diagram`` gives the boxes, labels and arrows of a drawing their names as ids. Here the ids
+become attributes, and the labels words, which ``_static/diagram.js`` reads.
 """
 
-import ast
 import html
 import json
 import re
-from itertools import pairwise
 
 from docutils import nodes
 from formulas import plain
 from sphinx.application import Sphinx
-from sphinx.util import logging
 
-CALL = "plots.diagram("
+LABELS = re.compile(r'<div class="diagram" data-labels="([^"]*)">')
+BOX = re.compile(r'<g id="(box|label) ([^"]*)"')
+ARROW = re.compile(r'<g id="arrow ([^"]*) &gt; ([^"]*)"')
 FORMULA = re.compile(r"\$([^$]*)\$")
 SHAPE = re.compile(r"\n?(\[[^\]]*\](?: each)?)$")
-PATCH = re.compile(r'<g id="patch_\d+"(?=>)')
-TEXT = re.compile(r'<g id="text_\d+"(?=>)')
-BACKGROUND = 1  #: patches before the first arrow
 SAID = (
     '<p class="said" role="status">Point at a box, or tap it, to see what it is computed from.</p>'
 )
 SCRIPT = '<script src="../_static/diagram.js" defer></script>'
 
-logger = logging.getLogger(__name__)
-
 
 def name_parts(app: Sphinx, document: nodes.document, page: str) -> None:
     if app.builder.format != "html":
         return
-    drawn = False
-    for cell in document.findall(is_cell):
-        code = next((block.astext() for block in cell.findall(nodes.literal_block)), "")
-        drawing = next((raw for raw in cell.findall(nodes.raw) if "<svg" in raw.astext()), None)
-        if CALL not in code or drawing is None:
-            continue
-        try:
-            named = with_names(drawing.astext(), *arguments(code))
-        except ValueError as error:
-            logger.warning("a diagram cannot react: %s", error, location=page)
-            continue
-        script = "" if drawn else SCRIPT
+    drawings = [raw for raw in document.findall(nodes.raw) if LABELS.match(raw.astext())]
+    for drawing in drawings:
+        named = with_names(drawing.astext())
+        script = SCRIPT if drawing is drawings[0] else ""
         drawing.replace_self(nodes.raw("", named + script, **drawing.attributes))
-        drawn = True
 
 
-def is_cell(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.container) and "cell" in node.get("classes", [])
-
-
-def arguments(code: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """The labels of the boxes by name, and the arrows in the order in which they are drawn."""
-    calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
-    (call,) = (node for node in calls if getattr(node.func, "attr", "") == "diagram")
-    given = {each.arg: each.value for each in call.keywords}
-    boxes, arrows = (ast.literal_eval(each) for each in call.args)
-    chains = [chain.split(" > ") for chain in arrows.split(", ") if chain]
-    ends = [pair for chain in chains for pair in pairwise(chain)]
-    skips = ast.literal_eval(given["skips"]) if "skips" in given else {}
-    return {name: label for name, (_, _, label, _) in boxes.items()}, [*ends, *skips]
-
-
-def with_names(drawing: str, boxes: dict[str, str], arrows: list[tuple[str, str]]) -> str:
-    """The drawing, whose arrows, boxes and labels say what they are.
-
-    Raises a ValueError if it does not have as many of them as the arguments.
-    """
-    patches = [*PATCH.finditer(drawing)][BACKGROUND:]
-    texts = [*TEXT.finditer(drawing)]
-    samples = len(patches) - len(arrows) - len(boxes)
-    if not 0 <= samples == len(texts) - len(boxes):
-        raise ValueError(
-            f"it has {len(patches)} shapes and {len(texts)} texts; expected those of {len(arrows)} "
-            f"arrows and {len(boxes)} boxes, and a legend."
-        )
-    marks = {
-        part.end(): f' data-from="{start}" data-to="{end}"'
-        for part, (start, end) in zip(patches, arrows, strict=False)
-    }
-    for parts in (patches[len(arrows) + samples :], texts):
-        marks |= {
-            part.end(): f' data-box="{name}"' for part, name in zip(parts, boxes, strict=False)
-        }
-    pieces = []
-    done = 0
-    for at in sorted(marks):
-        pieces += [drawing[done:at], marks[at]]
-        done = at
-    words = html.escape(json.dumps({name: in_words(name, boxes[name]) for name in boxes}))
-    named = "".join([*pieces, drawing[done:]])
+def with_names(drawing: str) -> str:
+    """The drawing, whose arrows, boxes and labels say what they are, and a line for words."""
+    labels = json.loads(html.unescape(LABELS.match(drawing)[1]))
+    words = html.escape(json.dumps({name: in_words(name, labels[name]) for name in labels}))
+    named = LABELS.sub("", drawing).removesuffix("</div>")
+    named = BOX.sub(r'<g class="\1" data-box="\2"', named)
+    named = ARROW.sub(r'<g data-from="\1" data-to="\2"', named)
     return f'<div class="diagram" data-boxes="{words}">{named}{SAID}</div>'
 
 

@@ -58,10 +58,16 @@
       chosen = name === chosen ? null : name;
       show(chosen);
     });
+    /** Where a step of an arrow key starts: beyond an end of the list if no box is chosen. */
+    function placeOf(name, step) {
+      if (name !== null) return names.indexOf(name);
+      return step > 0 ? -1 : names.length;
+    }
+
     place.addEventListener("keydown", (event) => {
       const step = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1 }[event.key];
       if (event.key === "Escape") chosen = null;
-      else if (step) chosen = names[(names.indexOf(chosen) + step + names.length + (chosen === null && step < 0)) % names.length];
+      else if (step) chosen = names[(placeOf(chosen, step) + step + names.length) % names.length];
       else return;
       event.preventDefault();
       show(chosen);

@@ -216,9 +216,9 @@ def test_every_part_of_a_layers_diagram_is_a_box_or_an_arrow_between_two(chapter
     ]
     for (diagram,) in filter(None, diagrams.values()):
         labels = json.loads(diagram["data-boxes"])
-        boxes = [part["data-box"] for part in diagram.select("[id^=patch_][data-box]")]
+        boxes = [part["data-box"] for part in diagram.select(".box")]
         assert boxes == list(labels)
-        assert [part["data-box"] for part in diagram.select("[id^=text_][data-box]")] == boxes
+        assert [part["data-box"] for part in diagram.select(".label")] == boxes
         ends = {part[end] for part in diagram.select("[data-from]") for end in part.attrs}
         assert set(boxes) <= ends
         assert "…" not in [label for label, _ in labels.values()]

@@ -487,7 +487,7 @@ def test_a_box_of_a_diagram_shows_what_it_is_computed_from(diagram):
     said = diagram.locator(".said")
     hint = said.inner_text()
     faded = diagram.locator("svg.tracing [data-box]:not(.on)")
-    diagram.locator("[id^=patch_][data-box=logits]").hover()
+    diagram.locator(".box[data-box=logits]").hover()
     expect(said).to_have_text(
         "QKᵀ/√dₖ + bias [H, N, N]: computed from Q = hWQ, K = hWK and bias; used in "
         "softmax over keys."
@@ -504,10 +504,10 @@ def test_the_boxes_of_a_diagram_are_chosen_by_click_and_by_arrow_keys(diagram):
     page = diagram.page
     said = diagram.locator(".said")
     hint = said.inner_text()
-    diagram.locator("[id^=patch_][data-box=softmax]").click()
+    diagram.locator(".box[data-box=softmax]").click()
     page.mouse.move(1, 1)
     expect(said).to_contain_text("softmax over keys [H, N, N]: computed from QKᵀ/√dₖ + bias")
-    diagram.locator("[id^=patch_][data-box=softmax]").click()
+    diagram.locator(".box[data-box=softmax]").click()
     page.mouse.move(1, 1)
     expect(said).to_have_text(hint)
     diagram.focus()

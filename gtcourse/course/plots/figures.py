@@ -6,6 +6,7 @@ Colours and sizes are legible on white and near-black, on a phone and on paper.
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Sequence
 from html import escape
@@ -502,6 +503,10 @@ def diagram(
     An arrow is vertical if one box is above the other, horizontal if they are side by side, and has
     one corner otherwise.
 
+    In the drawing, a box has the id "box NAME", its label "label NAME", and an arrow
+    "arrow START > END". The attribute ``data-labels`` has the labels by name, as JSON. With these
+    the book's pages show what a box is computed from.
+
     Args:
         boxes: by name, the centre (x, y) in inches, the label, and its meaning, a key of FILL.
         arrows: chains of boxes, such as ``"h > query > logits, mask > logits"``.
@@ -513,7 +518,7 @@ def diagram(
     ax.set_position((0, 0, 1, 1))
     ax.set(xlim=(0, WIDEST), ylim=(-BELOW, height))
     ax.axis("off")
-    for x, y, label, meaning in boxes.values():
+    for name, (x, y, label, meaning) in boxes.items():
         tall = _height(label)
         rounding = tall / 2 if meaning == "op" else 0.06  # an operation is not a tensor
         style = {
@@ -523,19 +528,27 @@ def diagram(
             "linewidth": 1,
         }
         corner = (x - width / 2, y - tall / 2)
-        ax.add_patch(FancyBboxPatch(corner, width, tall, zorder=2, **style))
-        ax.text(x, y, label, ha="center", va="center", fontsize=10, color=BOX_LETTERS, zorder=3)
+        box = ax.add_patch(FancyBboxPatch(corner, width, tall, zorder=2, **style))
+        box.set_gid(f"box {name}")
+        centred = {"ha": "center", "va": "center", "fontsize": 10, "color": BOX_LETTERS}
+        letters = ax.text(x, y, label, zorder=3, **centred)
+        letters.set_gid(f"label {name}")
     chains = [chain.split(" > ") for chain in arrows.split(", ") if chain]
     for start, end in (pair for chain in chains for pair in pairwise(chain)):
-        _arrow(ax, _route(boxes, start, end, width))
+        arrow = _arrow(ax, _route(boxes, start, end, width))
+        arrow.set_gid(f"arrow {start} > {end}")
     for (start, end), lane in (skips or {}).items():
         x0, y0, *_ = boxes[start]
         x1, y1, *_ = boxes[end]
         out, into = (width / 2 if lane > x else -width / 2 for x in (x0, x1))
         y0 += ASIDE
-        _arrow(ax, [(x0 + out, y0), (lane, y0), (lane, y1), (x1 + into, y1)])
+        arrow = _arrow(ax, [(x0 + out, y0), (lane, y0), (lane, y1), (x1 + into, y1)])
+        arrow.set_gid(f"arrow {start} > {end}")
     _name_colors(ax, {meaning for *_, meaning in boxes.values()})
-    return show(figure, alt, trim=False)  # cut to the boxes, letters would shrink on a phone
+    drawing = show(figure, alt, trim=False)  # cut to the boxes, letters would shrink on a phone
+    labels = json.dumps({name: label for name, (_, _, label, _) in boxes.items()})
+    drawing.data = f'<div class="diagram" data-labels="{escape(labels)}">{drawing.data}</div>'
+    return drawing
 
 
 def _height(label: str) -> float:
@@ -599,8 +612,8 @@ def _clear(way: list[Point], boxes: dict[str, Box], but: tuple[str, str], width:
     return True
 
 
-def _arrow(ax: Axes, way: Sequence[Point]) -> None:
-    """An arrow along a way, whose corners are rounded."""
+def _arrow(ax: Axes, way: Sequence[Point]) -> FancyArrowPatch:
+    """Draws an arrow along a way, whose corners are rounded."""
     way = [np.asarray(point, dtype=float) for point in way]
     points = [way[0]]
     codes = [Path.MOVETO]
@@ -615,7 +628,9 @@ def _arrow(ax: Axes, way: Sequence[Point]) -> None:
     codes.append(Path.LINETO)
     path = Path(points, codes)
     style = {"arrowstyle": "-|>", "mutation_scale": 9, "color": INK, "linewidth": 1.2}
-    ax.add_patch(FancyArrowPatch(path=path, shrinkA=0, shrinkB=0, zorder=1, **style))
+    arrow = FancyArrowPatch(path=path, shrinkA=0, shrinkB=0, zorder=1, **style)
+    ax.add_patch(arrow)
+    return arrow
 
 
 class Table:

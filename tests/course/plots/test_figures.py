@@ -1,5 +1,6 @@
 import json
 import re
+from html import unescape
 from itertools import combinations, product
 from unittest.mock import patch
 
@@ -195,10 +196,9 @@ def test_a_diagram_draws_each_arrow_between_its_boxes():
 
 def test_the_arrow_between_boxes_side_by_side_is_level_and_inside_both():
     boxes = {"x": (1, 1.0, "x\n[N, d]", "node"), "y": (4, 1.2, "y\n[N, d]", "value")}
-    ends = []
-    with patch("gtcourse.course.plots.figures._arrow", lambda ax, way: ends.extend(way)):
+    with patch("gtcourse.course.plots.figures._arrow") as arrow:
         plots.diagram(boxes, "x > y", height=2, alt="x beside y")
-    (x0, y0), (x1, y1) = ends
+    _, ((x0, y0), (x1, y1)) = arrow.call_args.args
     assert x0 < x1
     assert y0 == y1 == pytest.approx(1.1)
 
@@ -209,20 +209,39 @@ def test_an_arrow_bends_around_a_box_that_is_in_its_way():
         "between": (1, 1, "between", "op"),
         "high": (3, 1, "high", "value"),
     }
-    ways = []
-    with patch("gtcourse.course.plots.figures._arrow", lambda ax, way: ways.append(way)):
+    with patch("gtcourse.course.plots.figures._arrow") as arrow:
         plots.diagram(boxes, "low > high", height=2, width=1, alt="low, then high")
-    ((x0, y0), corner, (x1, y1)) = ways[0]
+    _, ((x0, y0), corner, (x1, y1)) = arrow.call_args.args
     assert y0 == corner[1] == 0.3  # out at the side of "low", below "between"
     assert corner[0] == x1
     assert x0 == 1.5
     assert y1 == pytest.approx(1 - 0.18)  # into "high" from below
 
 
+def test_the_parts_of_a_diagram_have_their_names_as_ids():
+    boxes = {
+        "x": (1, 0.3, "$x < 1$", "node"),
+        "y": (1, 1, "$y$\n[N, d]", "op"),
+        "z": (3, 1, "$z$", "value"),
+    }
+    drawing = plots.diagram(
+        boxes, "x > y > z", skips={("x", "z"): 4}, height=1.4, alt="x, y, z"
+    ).data
+    ids = [unescape(name) for name in re.findall('<g id="([^"]* [^"]*)"', drawing)]
+    arrows = ["arrow x > y", "arrow y > z", "arrow x > z"]
+    assert sorted(ids) == sorted(
+        [*arrows, "box x", "box y", "box z", "label x", "label y", "label z"]
+    )
+    assert drawing.startswith('<div class="diagram" ')
+    (labels,) = re.findall('data-labels="([^"]*)"', drawing)
+    assert json.loads(unescape(labels)) == {"x": "$x < 1$", "y": "$y$\n[N, d]", "z": "$z$"}
+
+
 def test_a_diagram_has_a_legend_of_its_colours():
     boxes = {"x": (1, 0.3, "$x$", "node"), "y": (1, 1, "$y$", "value")}
-    with patch("gtcourse.course.plots.figures.show", lambda figure, alt, trim: figure):
-        figure = plots.diagram(boxes, "x > y", height=1.4, alt="x above y")
+    with patch("gtcourse.course.plots.figures.show") as show:
+        plots.diagram(boxes, "x > y", height=1.4, alt="x above y")
+    (figure, _) = show.call_args.args
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert texts == ["$x$", "$y$", "nodes", "values"]
 
