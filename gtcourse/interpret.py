@@ -33,8 +33,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
+from gtcourse.graphs.arguments import check_bools, whole_number
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, clipped
-from gtcourse.graphs.check import check_batch, check_bools, whole_number
+from gtcourse.graphs.check import check_batch
 from gtcourse.messages import shown
 from gtcourse.models.attention import AttentionProjections
 from gtcourse.models.bag import mean_pool

@@ -39,8 +39,8 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.encodings import Encoding, computed_in_batches, encode, encode_batch
+from gtcourse.graphs.arguments import check_bools, check_path, whole_number
 from gtcourse.graphs.batch import GraphBatch, node_axes
-from gtcourse.graphs.check import check_bools, check_path, whole_number
 from gtcourse.graphs.dataset import RaggedGraphs, checked, collate
 from gtcourse.graphs.io import read_npz, replacing, require
 from gtcourse.graphs.molecules import (

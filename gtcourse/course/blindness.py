@@ -36,7 +36,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from gtcourse.course.records import measurement, recorded
-from gtcourse.graphs.check import whole_number
+from gtcourse.graphs.arguments import whole_number
 from gtcourse.graphs.molecules import molecule_graph
 
 Integers = NDArray[np.int64]

@@ -16,8 +16,8 @@ from torch import nn
 from torch.utils.benchmark import Timer
 
 from gtcourse.course.records import measurement
+from gtcourse.graphs.arguments import whole_number
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.check import whole_number
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.recipes import Recipe, as_recipe
 from gtcourse.runs.record import device_name

@@ -37,6 +37,7 @@ from torch import Tensor, nn
 
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths
 from gtcourse.encodings.transform import Encoding
+from gtcourse.graphs.arguments import check_choice
 from gtcourse.graphs.batch import GraphBatch, clipped
 from gtcourse.models import (
     CategoryEmbedding,
@@ -46,7 +47,7 @@ from gtcourse.models import (
     GRPEAttention,
     RelationTables,
 )
-from gtcourse.models.attention import FeedForward, check_choice
+from gtcourse.models.attention import FeedForward
 from gtcourse.models.categories import (
     NumberEmbedding,
     check_columns,

@@ -56,8 +56,8 @@ import torch
 from torch_geometric.data import Data
 from tqdm import tqdm
 
-from gtcourse.graphs.check import whole_number
-from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs, Target
+from gtcourse.graphs.arguments import Target, whole_number
+from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
 from gtcourse.graphs.io import require
 from gtcourse.graphs.published import GENERATED, Generated
 from gtcourse.graphs.published import load_dataset as load_dataset  # knows this module's sets

@@ -28,8 +28,8 @@ from tqdm import tqdm
 
 from gtcourse.encodings.structure import AddRings
 from gtcourse.encodings.transform import Encoding, encode
-from gtcourse.graphs.batch import Target
-from gtcourse.graphs.check import check_graphs, check_path, whole_number
+from gtcourse.graphs.arguments import Target, check_path, whole_number
+from gtcourse.graphs.check import check_graphs
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs
 from gtcourse.graphs.digest import add_tensor
 from gtcourse.graphs.io import (

@@ -18,8 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from gtcourse.encodings.transform import Pairs, WeightedEncoding
-from gtcourse.graphs.check import is_one_of
-from gtcourse.messages import shown
+from gtcourse.graphs.arguments import check_choice
 
 Normalization = Literal["combinatorial", "symmetric", "random_walk"]
 NORMALIZATIONS = ("combinatorial", "symmetric", "random_walk")
@@ -145,9 +144,7 @@ def laplacian_eigenvectors(
 
 def check_normalization(normalization: str) -> None:
     """Raises a ValueError if there is no such Laplacian."""
-    if not is_one_of(normalization, NORMALIZATIONS):
-        expected = ", ".join(repr(name) for name in NORMALIZATIONS)
-        raise ValueError(f"normalization is {shown(normalization)}; expected one of {expected}.")
+    check_choice("normalization", normalization, NORMALIZATIONS)
 
 
 def _check_square(adjacency: Tensor) -> None:

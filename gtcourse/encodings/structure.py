@@ -23,8 +23,8 @@ from torch import Tensor
 from gtcourse.encodings.paths import path_edges, path_tree
 from gtcourse.encodings.spectral import undirected
 from gtcourse.encodings.transform import Encoding, Pairs, WeightedEncoding
+from gtcourse.graphs.arguments import whole_number
 from gtcourse.graphs.batch import UNREACHABLE
-from gtcourse.graphs.check import whole_number
 from gtcourse.graphs.io import require
 
 

@@ -20,8 +20,9 @@ from torch_geometric.transforms import BaseTransform
 from tqdm import tqdm
 
 from gtcourse.encodings.paths import shortest_paths
+from gtcourse.graphs.arguments import whole_number
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.graphs.check import check_batch, whole_number
+from gtcourse.graphs.check import check_batch
 from gtcourse.graphs.dataset import GraphDataset, checked
 from gtcourse.messages import shown
 

@@ -28,13 +28,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from gtcourse.messages import shown
+from gtcourse.graphs.arguments import TARGET_AXES, Target, check_device, check_target
 
 PYG_NAMES = {"random_walk_pe": "rwse", "laplacian_eigenvector_pe": "laplacian_eigenvectors"}
 """Attributes set by PyG's transforms, and their names in a batch."""
@@ -78,9 +78,6 @@ PADDED_WITH_UNREACHABLE = ("distance", "anchor_distances", "path_tree")
 MISSING_LABEL = -100
 """A missing integer target (``ignore_index`` of torch's losses); a missing float target is NaN."""
 
-Target = Literal["graph", "node", "edge"]
-TARGET_AXES: dict[Target, int] = {"graph": 0, "node": 1, "edge": 2}
-
 
 @dataclass
 class GraphBatch:
@@ -115,9 +112,7 @@ class GraphBatch:
                     f"{name} is {given.dtype} {list(given.shape)}; expected a bool tensor "
                     f"{'[B, N]' if name == 'mask' else '[B, N, N]'}."
                 )
-        if not isinstance(self.target, str) or self.target not in TARGET_AXES:
-            given = shown(self.target)
-            raise ValueError(f"target is {given}; expected 'graph', 'node' or 'edge'.")
+        check_target(self.target)
         self._check_shapes()
 
     def _check_types(self) -> None:
@@ -225,8 +220,6 @@ class GraphBatch:
         Raises:
             ValueError: This machine has no such device.
         """
-        from gtcourse.graphs.check import check_device
-
         check_device(device)
         return self._map(lambda tensor: tensor.to(device))
 

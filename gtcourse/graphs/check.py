@@ -7,22 +7,14 @@ category is in the vocabulary of a model is not checked here but by the model, w
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from gtcourse.graphs.batch import (
-    ENCODINGS,
-    MISSING_LABEL,
-    TARGET_AXES,
-    UNREACHABLE,
-    GraphBatch,
-    Target,
-)
+from gtcourse.graphs.arguments import Target, check_target, is_one_of
+from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, UNREACHABLE, GraphBatch
 from gtcourse.messages import shown
 
 ROW_OF = {"x": "node", "edge_attr": "edge"}
@@ -39,47 +31,6 @@ LEAST = {
 
 MOST_CLASSES = 100_000
 """Classes of one target. A larger label is a number that was stored as an integer."""
-
-
-def is_one_of(value: object, choices: Iterable[object]) -> bool:
-    """Whether a value is one of the choices; it may be of any type, such as a list or an array."""
-    return any(isinstance(value, type(choice)) and value == choice for choice in choices)
-
-
-def whole_number(name: str, value: object, least: int) -> int:
-    """A whole number of any integer type, as Python's own; the type of NumPy's is in their repr.
-
-    Raises:
-        ValueError: The value is something else, a truth value for instance, or below ``least``.
-    """
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} is {shown(value)}; expected a whole number, {least} or more.")
-    return int(value)
-
-
-def check_bools(**options: object) -> None:
-    """Raises a ValueError for the first option that is neither True nor False, such as "no"."""
-    for name, value in options.items():
-        if not isinstance(value, bool):
-            raise ValueError(f"{name} is {shown(value)}; expected True or False.")
-
-
-def check_device(device: torch.device | str) -> None:
-    """Raises a ValueError if torch does not know the device, or this machine does not have it."""
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise ValueError(
-            f"device is {shown(device)}, which cannot be used here ({reason}); expected 'cpu', or "
-            "an accelerator of this machine, as gtcourse.device() returns."
-        ) from None
-
-
-def check_path(name: str, path: object, expected: str = "the path of a file") -> None:
-    """Raises a ValueError for what is no path, such as None, a number or an empty text."""
-    if not isinstance(path, str | os.PathLike) or path == "":
-        raise ValueError(f"{name} is {shown(path)}; expected {expected}.")
 
 
 def check_graphs(graphs: Sequence[Data]) -> None:
@@ -224,18 +175,6 @@ def check_batch(batch: object, reader: str = "the model") -> None:
             f"{reader} is given a {type(batch).__name__}; expected a GraphBatch, such as "
             "collate(graphs) returns."
         )
-
-
-def check_target(text: str) -> Target:
-    """The level of targets that a text names: "graph", "node" or "edge".
-
-    Raises:
-        ValueError: It names none of them.
-    """
-    for target in TARGET_AXES:
-        if is_one_of(text, [target]):
-            return target
-    raise ValueError(f"target is {shown(text)}; expected 'graph', 'node' or 'edge'.")
 
 
 def target_level(graphs: Sequence[Data], target: Target | None) -> Target:

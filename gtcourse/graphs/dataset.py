@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch_geometric.data import Batch, Data, Dataset
 
+from gtcourse.graphs.arguments import Target, check_target, whole_number
 from gtcourse.graphs.batch import (
     ENCODINGS,
     MISSING_LABEL,
@@ -32,16 +33,8 @@ from gtcourse.graphs.batch import (
     PYG_NAMES,
     UNREACHABLE,
     GraphBatch,
-    Target,
 )
-from gtcourse.graphs.check import (
-    check_graphs,
-    check_repeated_edges,
-    check_target,
-    check_types,
-    target_level,
-    whole_number,
-)
+from gtcourse.graphs.check import check_graphs, check_repeated_edges, check_types, target_level
 from gtcourse.graphs.digest import add_tensor
 from gtcourse.messages import shown
 

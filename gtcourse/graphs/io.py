@@ -44,7 +44,8 @@ from safetensors import safe_open
 from safetensors.numpy import save
 from torch import Tensor
 
-from gtcourse.graphs.check import check_graphs, check_path, check_target, target_level
+from gtcourse.graphs.arguments import check_path, check_target
+from gtcourse.graphs.check import check_graphs, target_level
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs, known_level
 
 META = "graphs.json"

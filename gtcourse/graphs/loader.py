@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gtcourse.graphs.batch import GraphBatch, Target
-from gtcourse.graphs.check import check_bools, check_device, whole_number
+from gtcourse.graphs.arguments import Target, check_bools, check_device, whole_number
+from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs, checked
 from gtcourse.graphs.digest import sha256_of
 

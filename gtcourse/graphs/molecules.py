@@ -32,7 +32,7 @@ from torch_geometric.data import Data
 from torch_geometric.utils import from_rdmol
 from tqdm import tqdm
 
-from gtcourse.graphs.check import check_bools
+from gtcourse.graphs.arguments import check_bools
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
 from gtcourse.graphs.io import file_sha256, require
 from gtcourse.messages import shown

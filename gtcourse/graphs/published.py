@@ -28,8 +28,7 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.graphs import molecules
-from gtcourse.graphs.batch import Target
-from gtcourse.graphs.check import check_path
+from gtcourse.graphs.arguments import Target, check_path
 from gtcourse.graphs.dataset import SPLITS, GraphDataset, RaggedGraphs
 from gtcourse.graphs.io import read_graphs, require, write_ragged
 from gtcourse.graphs.molecules import ATOM_TYPES, BOND_TYPES

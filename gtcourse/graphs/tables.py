@@ -24,8 +24,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 from tqdm import tqdm
 
+from gtcourse.graphs.arguments import check_bools, check_path, is_one_of, whole_number
 from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.graphs.check import check_bools, check_path, is_one_of, whole_number
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.io import require
 from gtcourse.graphs.molecules import FEATURES, canonical_graph, parse

@@ -12,7 +12,6 @@ Shapes:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Literal, overload
 
@@ -21,6 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import softmax
+
+from gtcourse.graphs.arguments import check_choice
 
 Activation = Literal["relu", "gelu", "elu"]
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "elu": nn.ELU}
@@ -361,11 +362,3 @@ def check_heads(d_model: int, num_heads: int) -> None:
             f"d_model is {d_model!r} and num_heads is {num_heads!r}; expected a d_model that is a "
             "multiple of num_heads."
         )
-
-
-def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
-    """Raises a ValueError unless the value of an argument is one of the choices."""
-    if not any(isinstance(value, type(choice)) and value == choice for choice in choices):
-        expected = ", ".join(repr(choice) for choice in choices)
-        shown = " ".join(repr(value).split())  # on one line, which arrays are not
-        raise ValueError(f"{name} is {shown[:200]}; expected one of {expected}.")

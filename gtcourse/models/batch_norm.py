@@ -6,7 +6,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from gtcourse.graphs.check import whole_number
+from gtcourse.graphs.arguments import whole_number
 
 
 class NodeBatchNorm(nn.BatchNorm1d):

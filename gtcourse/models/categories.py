@@ -28,8 +28,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gtcourse.graphs.arguments import check_choice, whole_number
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.check import check_batch, is_one_of, whole_number
+from gtcourse.graphs.check import check_batch
 from gtcourse.messages import shown
 
 ATTRIBUTE = {"node": "x", "edge": "edge_attr"}
@@ -204,8 +205,7 @@ def feature_embedding(
         ValueError: The features are of neither nodes nor edges, or they are both categories and
             numbers, or neither.
     """
-    if not is_one_of(of, ATTRIBUTE):
-        raise ValueError(f"of is {shown(of)}; expected 'node' or 'edge'.")
+    check_choice("of", of, list(ATTRIBUTE))
     if bool(num_types) == bool(num_features):
         raise ValueError(
             f"num_{of}_types is {num_types} and num_{of}_features is {num_features}; expected "

@@ -34,15 +34,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 
+from gtcourse.graphs.arguments import check_choice
 from gtcourse.graphs.batch import GraphBatch, clipped
 from gtcourse.models import csa_kernel
-from gtcourse.models.attention import (
-    Activation,
-    AttentionProjections,
-    FeedForward,
-    check_choice,
-    over_heads,
-)
+from gtcourse.models.attention import Activation, AttentionProjections, FeedForward, over_heads
 from gtcourse.models.batch_norm import NodeBatchNorm
 from gtcourse.models.categories import (
     ALL,

@@ -37,8 +37,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gtcourse.graphs.arguments import check_choice
 from gtcourse.graphs.batch import GraphBatch, clipped
-from gtcourse.models.attention import check_choice, check_heads, over_heads
+from gtcourse.models.attention import check_heads, over_heads
 from gtcourse.models.categories import (
     CategoryEmbedding,
     NumberEmbedding,

@@ -31,13 +31,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gtcourse.graphs.arguments import check_choice
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, has_lowered_distances
-from gtcourse.models.attention import (
-    AttentionProjections,
-    check_choice,
-    over_heads,
-    scaled_dot_product_attention,
-)
+from gtcourse.models.attention import AttentionProjections, over_heads, scaled_dot_product_attention
 from gtcourse.models.categories import (
     CategoryEmbedding,
     NumberEmbedding,

@@ -36,8 +36,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gtcourse.graphs.arguments import check_choice
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
-from gtcourse.models.attention import AttentionProjections, FeedForward, check_choice, over_heads
+from gtcourse.models.attention import AttentionProjections, FeedForward, over_heads
 from gtcourse.models.categories import (
     CategoryEmbedding,
     can_raise,

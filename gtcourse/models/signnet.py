@@ -22,8 +22,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from gtcourse.graphs.arguments import check_choice
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.models.attention import check_choice
 from gtcourse.models.batch_norm import NodeBatchNorm
 from gtcourse.models.categories import NumberEmbedding
 from gtcourse.models.config import Config, PositiveInt, check_given

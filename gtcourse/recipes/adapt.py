@@ -15,14 +15,8 @@ import torch
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch_geometric.data import Data
 
-from gtcourse.graphs.batch import Target
-from gtcourse.graphs.check import (
-    check_bools,
-    check_graphs,
-    is_one_of,
-    labels_of,
-    target_level,
-)
+from gtcourse.graphs.arguments import Target, check_bools, is_one_of
+from gtcourse.graphs.check import check_graphs, labels_of, target_level
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs
 from gtcourse.graphs.molecules import FEATURES, own_data
 from gtcourse.graphs.tables import read_csv, read_table, scaffold_split

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, cast, get_args
 
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, Encoding
-from gtcourse.graphs.check import is_one_of
+from gtcourse.graphs.arguments import is_one_of
 from gtcourse.messages import shown
 from gtcourse.models import CGT, CGTConfig
 from gtcourse.models.csa import ModelForm

@@ -30,7 +30,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from gtcourse._moved import moved_attribute
-from gtcourse.graphs.check import check_path
+from gtcourse.graphs.arguments import check_path
 from gtcourse.graphs.io import file_sha256, replacing
 from gtcourse.names import record_stem
 from gtcourse.recipes import RECIPES, Recipe

@@ -24,8 +24,9 @@ from torch import nn
 
 from gtcourse import load_dataset
 from gtcourse.encodings import computed_on_device, encode, encode_batch
+from gtcourse.graphs.arguments import check_path, whole_number
 from gtcourse.graphs.batch import MISSING_LABEL
-from gtcourse.graphs.check import check_labels, check_path, whole_number
+from gtcourse.graphs.check import check_labels
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, checked, collate
 from gtcourse.graphs.io import META, check_same, open_graphs, read_arrays, write_arrays
 from gtcourse.graphs.loader import DenseLoader

@@ -25,8 +25,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
-from gtcourse.graphs.batch import TARGET_AXES, GraphBatch, node_axes
-from gtcourse.graphs.check import check_batch, whole_number
+from gtcourse.graphs.arguments import TARGET_AXES, whole_number
+from gtcourse.graphs.batch import GraphBatch, node_axes
+from gtcourse.graphs.check import check_batch
 from gtcourse.train.tasks import Task, check_model, check_task
 
 

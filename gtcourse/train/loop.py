@@ -26,8 +26,8 @@ from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from tqdm import tqdm
 
+from gtcourse.graphs.arguments import check_path
 from gtcourse.graphs.batch import GraphBatch
-from gtcourse.graphs.check import check_path
 from gtcourse.graphs.io import replacing
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.messages import shown

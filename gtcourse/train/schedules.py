@@ -12,7 +12,7 @@ from typing import Literal
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
-from gtcourse.graphs.check import check_bools, is_one_of, whole_number
+from gtcourse.graphs.arguments import check_bools, check_choice, whole_number
 from gtcourse.messages import shown
 
 
@@ -90,8 +90,7 @@ def halve_on_plateau(
     """
     check_optimizer(optimizer)
     patience = whole_number("patience", patience, 0)
-    if not is_one_of(mode, ("min", "max")):
-        raise ValueError(f"mode is {shown(mode)}; expected 'min' or 'max'.")
+    check_choice("mode", mode, ("min", "max"))
     return ReduceLROnPlateau(optimizer, mode, factor=0.5, patience=patience)
 
 

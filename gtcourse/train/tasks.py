@@ -23,8 +23,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from gtcourse.graphs.arguments import check_bools, check_choice, whole_number
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch, has_lowered_distances
-from gtcourse.graphs.check import check_bools, is_one_of, whole_number
 from gtcourse.messages import shown
 from gtcourse.models.categories import can_raise
 
@@ -331,8 +331,7 @@ def with_distances(
     hops = whole_number("hops", hops, 1)
     if not isinstance(weight, int | float) or not 0 < weight < math.inf:
         raise ValueError(f"weight is {shown(weight)}; expected a number above 0.")
-    if not is_one_of(reduction, ("sum", "mean")):
-        raise ValueError(f"reduction is {shown(reduction)}; expected 'sum' or 'mean'.")
+    check_choice("reduction", reduction, ("sum", "mean"))
     check_bools(self_is_one_hop=self_is_one_hop)
 
     def loss(predictions: tuple[Tensor, Tensor], batch: GraphBatch) -> Tensor:

@@ -1133,7 +1133,7 @@ RUNS = [
                 "an unknown reduction",
                 tasks.with_distances,
                 (tasks.graph_regression(), 3, 0.1, "avg"),
-                "reduction is 'avg'; expected 'sum' or 'm",
+                "reduction is 'avg'; expected one of 'sum', 'mean'.",
             ),
         ]
     ),

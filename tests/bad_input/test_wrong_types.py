@@ -8,6 +8,7 @@ import torch
 
 from gtcourse.encodings import AddLaplacianEigenvectors
 from gtcourse.graphs import DenseLoader, GraphDataset, collate
+from gtcourse.graphs.arguments import check_choice
 from gtcourse.graphs.molecules import (
     canonical_molecule,
     describe,
@@ -33,7 +34,6 @@ from gtcourse.interpret import (
     token_mask,
 )
 from gtcourse.models import CGT, CGTConfig, NodeBatchNorm
-from gtcourse.models.attention import check_choice
 from gtcourse.models.categories import CategoryEmbedding, feature_embedding
 from gtcourse.predict import load, tensors_of
 from gtcourse.recipes import get_recipe
@@ -151,7 +151,12 @@ CALLS = [
     ("channels of batch norm", call(NodeBatchNorm, ...), WHOLE_NUMBER, OBJECTS),
     ("the width of vectors", call(CategoryEmbedding, (3,), ...), WHOLE_NUMBER, OBJECTS),
     ("sizes of columns", call(CategoryEmbedding, ..., 4), "a number above 0 for each", OBJECTS),
-    ("what has features", call(feature_embedding, ..., (3,), 0, 4), "'node' or 'edge'.", OBJECTS),
+    (
+        "what has features",
+        call(feature_embedding, ..., (3,), 0, 4),
+        "one of 'node', 'edge'.",
+        OBJECTS,
+    ),
     ("a seed of a model", lambda seed: load("csa/zinc", seed=seed), WHOLE_NUMBER, OBJECTS),
     ("graphs to export", call(tensors_of, ..., ["C"]), "a Predictor, as load('csa/zinc')", OBJECTS),
     (
@@ -236,7 +241,7 @@ CALLS = [
     (
         "the reduction of distances",
         call(tasks.with_distances, REGRESSION, 2, 0.1, ...),
-        "'sum' or 'mean'.",
+        "one of 'sum', 'mean'.",
         OBJECTS,
     ),
     ("the model of a step", call(step_costs, ..., REGRESSION, BATCH), MODEL_OF_TORCH, OBJECTS),
@@ -275,7 +280,7 @@ CALLS = [
     (
         "mode",
         call(halve_on_plateau, OPTIMIZER, 9, patience=2, mode=...),
-        "'min' or 'max'.",
+        "one of 'min', 'max'.",
         OBJECTS,
     ),
 ]
