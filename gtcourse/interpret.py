@@ -33,7 +33,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
-from gtcourse.graphs.arguments import check_bools, whole_number
+from gtcourse.graphs.arguments import check_bools, number, whole_number
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, clipped
 from gtcourse.graphs.check import check_batch
 from gtcourse.messages import shown
@@ -57,9 +57,7 @@ def token_mask(mask: Tensor, virtual_nodes: int) -> Tensor:
         ValueError: ``mask`` is no such tensor, or V is no whole number, 0 or more.
     """
     virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
-    _check_tensors(mask=mask)
-    if mask.dim() != 2 or mask.dtype != torch.bool:
-        raise ValueError(f"mask is {mask.dtype} {list(mask.shape)}; expected torch.bool [B, N].")
+    check_node_mask(mask)
     return F.pad(mask, (virtual_nodes, 0), value=True)
 
 
@@ -200,8 +198,7 @@ def attention_rollout(attention: Tensor, mask: Tensor, *, residual: float = 0.5)
         ValueError: Attention and mask do not fit together, or r is not from 0 to 1.
     """
     check_mask(attention, mask)
-    if not isinstance(residual, int | float) or not 0 <= residual <= 1:
-        raise ValueError(f"residual is {shown(residual)}; expected a share from 0 to 1.")
+    residual = number("residual", residual, 0, 1)
     layers = probabilities(attention.mean(dim=2), mask)  # [B, L, T, T]
     identity = torch.diag_embed(mask.to(layers.dtype))  # [B, T, T], zeros at padding
     product = identity
@@ -230,9 +227,8 @@ def read_by_graph(tokens: Tensor, mask: Tensor, virtual_nodes: int = 0) -> Tenso
         ValueError: T is not V + N, or an argument is of the wrong type.
     """
     virtual_nodes = whole_number("virtual_nodes", virtual_nodes, 0)
-    _check_tensors(tokens=tokens, mask=mask)
-    if mask.dim() != 2 or mask.dtype != torch.bool:
-        raise ValueError(f"mask is {mask.dtype} {list(mask.shape)}; expected torch.bool [B, N].")
+    _check_tensors(tokens=tokens)
+    check_node_mask(mask)
     B, N = mask.shape
     T = virtual_nodes + N
     if tokens.shape != (B, T, T):
@@ -548,6 +544,13 @@ def one_number(prediction: Tensor, batch: GraphBatch) -> Tensor:
     return prediction
 
 
+def check_node_mask(mask: Tensor) -> None:
+    """Raises a ValueError unless this is a mask of nodes, ``[B, N]``."""
+    _check_tensors(mask=mask)
+    if mask.dim() != 2 or mask.dtype != torch.bool:
+        raise ValueError(f"mask is {mask.dtype} {list(mask.shape)}; expected torch.bool [B, N].")
+
+
 def check_mask(attention: Tensor, mask: Tensor, axes: str = "B, L, H, T, T") -> None:
     """Raises a ValueError unless attention and the mask of its tokens fit together.
 
@@ -560,8 +563,11 @@ def check_mask(attention: Tensor, mask: Tensor, axes: str = "B, L, H, T, T") -> 
     if mask.dtype != torch.bool:
         raise ValueError(f"mask is {mask.dtype}; expected torch.bool, True at real tokens.")
     has_axes = attention.dim() == len(axes.split(", ")) or ("..." in axes and attention.dim() > 2)
-    of_tokens = (*attention.shape[:1], *attention.shape[-1:] * 2)  # B, T, T
-    if not has_axes or (*mask.shape, attention.shape[-2]) != of_tokens:
+    fits = False
+    if has_axes:  # three or more
+        B, tokens = attention.shape[0], attention.shape[-1]
+        fits = mask.shape == (B, tokens) and attention.shape[-2] == tokens
+    if not fits:
         raise ValueError(
             f"attention has shape {list(attention.shape)} and mask {list(mask.shape)}; expected "
             f"[{axes}] and [B, T]: see token_mask and between_nodes for virtual nodes."

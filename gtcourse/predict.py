@@ -23,7 +23,7 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -39,7 +39,7 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.encodings import Encoding, computed_in_batches, encode, encode_batch
-from gtcourse.graphs.arguments import check_bools, check_path, whole_number
+from gtcourse.graphs.arguments import check_bools, check_list, check_path, whole_number
 from gtcourse.graphs.batch import GraphBatch, node_axes
 from gtcourse.graphs.dataset import RaggedGraphs, checked, collate
 from gtcourse.graphs.io import read_npz, replacing, require
@@ -571,16 +571,6 @@ ENCODED_AT_ONCE = 1024
 
 ENCODED_PAIRS_AT_ONCE = 2**20
 """The largest number of pairs of nodes in these graphs."""
-
-
-def check_list(name: str, values: object, of_what: str) -> None:
-    """Raises a ValueError for what is no list, such as a set, a generator or one string."""
-    is_one = isinstance(values, str | bytes | Data | GraphBatch)
-    is_one = is_one or (isinstance(values, Tensor | np.ndarray) and values.ndim == 0)
-    has_order = not isinstance(values, Mapping | Set) and hasattr(values, "__len__")
-    if is_one or not has_order:
-        given = repr(values) if isinstance(values, str) else f"of type {type(values).__name__}"
-        raise ValueError(f"{name} is {given}; expected a list of {of_what}.")
 
 
 def _is_of_batches(transform: Encoding) -> bool:

@@ -318,7 +318,7 @@ WRONG = {
     ),
     "a share of two": (
         lambda: attention_rollout(torch.ones(1, 1, 1, 2, 2), torch.ones(1, 2).bool(), residual=2.0),
-        "residual is 2.0; expected a share from 0 to 1.",
+        "residual is 2.0; expected a number from 0 to 1.",
     ),
     "negative hops": (
         lambda: attention_by_hop(*some_rows()[:1], both().encoding("distance"), both().mask, -1),

@@ -21,10 +21,11 @@ from gtcourse.course.plots.interactive import as_script, script
 from gtcourse.course.plots.molecules import places
 from gtcourse.encodings import AddDegrees, AddPathEdges, AddRings, AddShortestPaths, AddSVD, encode
 from gtcourse.graphs import collate, load_dataset
+from gtcourse.graphs.arguments import check_list
 from gtcourse.graphs.molecules import penalized_logp, zinc_data
 from gtcourse.interpret import leave_one_out
 from gtcourse.names import SIZES
-from gtcourse.predict import Predictor, check_list, load
+from gtcourse.predict import Predictor, load
 from gtcourse.train.loop import device
 
 PAGE = files("gtcourse.course.plots") / "explainer" / "page.html"

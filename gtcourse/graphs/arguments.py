@@ -6,12 +6,16 @@ what was expected.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterable, Sequence
-from numbers import Integral
-from typing import Literal, cast
+from collections.abc import Iterable, Mapping, Sequence, Set
+from numbers import Integral, Real
+from typing import Literal, TypeGuard, cast
 
+import numpy as np
 import torch
+from torch import Tensor
+from torch_geometric.data import Data
 
 from gtcourse.messages import shown
 
@@ -53,6 +57,23 @@ def whole_number(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether this is a finite number of any type, and no truth value."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def number(name: str, value: object, least: float, most: float = math.inf) -> float:
+    """A finite number of any type, as Python's own.
+
+    Raises:
+        ValueError: The value is something else, a truth value for instance, or out of the range.
+    """
+    if not is_number(value) or not least <= value <= most:
+        expected = f", {least:g} or more" if most == math.inf else f" from {least:g} to {most:g}"
+        raise ValueError(f"{name} is {shown(value)}; expected a number{expected}.")
+    return float(value)
+
+
 def check_bools(**options: object) -> None:
     """Raises a ValueError for the first option that is neither True nor False, such as "no"."""
     for name, value in options.items():
@@ -70,6 +91,16 @@ def check_device(device: torch.device | str) -> None:
             f"device is {shown(device)}, which cannot be used here ({reason}); expected 'cpu', or "
             "an accelerator of this machine, as gtcourse.device() returns."
         ) from None
+
+
+def check_list(name: str, values: object, of_what: str) -> None:
+    """Raises a ValueError for what is no list, such as a set, a generator or one string."""
+    is_one = isinstance(values, str | bytes | Data)
+    is_number = isinstance(values, Tensor | np.ndarray) and values.ndim == 0
+    has_order = hasattr(values, "__len__") and not isinstance(values, Mapping | Set)
+    if is_one or is_number or not has_order:
+        given = shown(values) if isinstance(values, str) else f"of type {type(values).__name__}"
+        raise ValueError(f"{name} is {given}; expected a list of {of_what}.")
 
 
 def check_path(name: str, path: object, expected: str = "the path of a file") -> None:

@@ -19,7 +19,7 @@ import hashlib
 import importlib.util
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -471,7 +471,8 @@ def fingerprints(molecules: Iterable[str | Mol]) -> np.ndarray:
     Raises:
         ValueError: RDKit cannot read a SMILES string, or there are no molecules.
     """
-    if isinstance(molecules, str) or not isinstance(molecules, Iterable):
+    is_one = isinstance(molecules, str | bytes)
+    if is_one or isinstance(molecules, Mapping) or not isinstance(molecules, Iterable):
         raise ValueError(f"molecules is {shown(molecules)}; expected a list of molecules.")
     Molecule = rdkit_chem().Mol
     generators = require("rdkit.Chem.rdFingerprintGenerator", "rdkit")

@@ -14,7 +14,7 @@ import math
 import random
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 from tqdm import tqdm
 
-from gtcourse.graphs.arguments import check_bools, check_path, is_one_of, whole_number
+from gtcourse.graphs.arguments import check_bools, check_list, check_path, is_one_of, whole_number
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.io import require
@@ -478,7 +478,7 @@ def scaffold_split(smiles: Sequence[str], seed: int) -> list[int]:
         ValueError: ``smiles`` is no list of SMILES that RDKit can read, or the seed is no whole
             number, 0 or more.
     """
-    _check_list(smiles)
+    check_list("smiles", smiles, "SMILES")
     seed = whole_number("seed", seed, 0)
     tenth = len(smiles) // 10
     room = {VAL: tenth, TEST: tenth, TRAIN: len(smiles)}  # a scaffold goes where it first fits
@@ -513,7 +513,7 @@ def fold_split(
         ValueError: ``folds`` is below 3, ``fold`` is not from 0 to ``folds - 1``, or another
             argument is of the wrong type.
     """
-    _check_list(smiles)
+    check_list("smiles", smiles, "SMILES")
     seed = whole_number("seed", seed, 0)
     check_bools(by_scaffold=by_scaffold)
     folds = whole_number("folds", folds, 3)
@@ -532,13 +532,6 @@ def fold_split(
         for i in members:
             fold_of[i] = smallest
     return _by_fold(fold_of, fold, folds)
-
-
-def _check_list(smiles: object) -> None:
-    """Raises a ValueError for what is no list, such as one SMILES string."""
-    is_one = isinstance(smiles, str | bytes | Tensor)
-    if is_one or isinstance(smiles, Mapping | Set) or not hasattr(smiles, "__len__"):
-        raise ValueError(f"smiles is {shown(smiles)}; expected a list of SMILES.")
 
 
 def _scaffolds(smiles: Sequence[str], seed: int) -> list[list[int]]:

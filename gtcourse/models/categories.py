@@ -21,7 +21,6 @@ Shapes:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Literal
 
 import torch
@@ -75,8 +74,9 @@ class CategoryEmbedding(nn.Module):
             sizes = (sizes,)
         elif isinstance(sizes, Sequence):
             sizes = tuple(sizes)
-        if not isinstance(sizes, tuple) or not sizes or not all(map(is_size, sizes)):
+        if not isinstance(sizes, tuple) or not sizes:
             raise ValueError(f"sizes is {shown(sizes)}; expected a number above 0 for each column.")
+        sizes = tuple(whole_number("a size", size, 1) for size in sizes)
         dim = whole_number("dim", dim, 1)
         num_sets = whole_number("num_sets", num_sets, 1)
         self.sizes = sizes
@@ -149,11 +149,6 @@ class CategoryEmbedding(nn.Module):
         if not self.contains(values):
             is_unknown = self.is_unknown(values)
             raise ValueError(unknown_category(values, is_unknown, self.sizes, self.name))
-
-
-def is_size(value: object) -> bool:
-    """Whether this is a number of categories."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
 
 
 class NumberEmbedding(nn.Linear):

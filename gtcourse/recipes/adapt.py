@@ -15,7 +15,7 @@ import torch
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch_geometric.data import Data
 
-from gtcourse.graphs.arguments import Target, check_bools, is_one_of
+from gtcourse.graphs.arguments import Target, check_bools, is_one_of, whole_number
 from gtcourse.graphs.check import check_graphs, labels_of, target_level
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs
 from gtcourse.graphs.molecules import FEATURES, own_data
@@ -113,10 +113,11 @@ def own_recipe(
     for name in sizes:
         if name not in SIZES:
             raise ValueError(f"there is no size {name}; expected one of {', '.join(SIZES)}.")
+        if name in ("num_node_features", "num_edge_features"):
+            sizes[name] = whole_number(name, sizes[name], 0)
     wanted = _wanted(features, vocabularies, sizes)
     for name in ("num_node_features", "num_edge_features"):
-        is_given = not isinstance(wanted[name], int) or wanted[name] != 0
-        if is_given and name not in known:
+        if wanted[name] != 0 and name not in known:
             raise ValueError(
                 f"the features are floats, but the model of {recipe.name} takes categories; "
                 "expected integers, or egt-100k/zinc, which takes both."

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Integral
 from typing import Literal
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
-from gtcourse.graphs.arguments import check_bools, check_choice, whole_number
+from gtcourse.graphs.arguments import check_bools, check_choice, is_number, number, whole_number
 from gtcourse.messages import shown
 
 
@@ -35,8 +36,7 @@ def warmup_then_linear(
         ValueError: W is not below T, the rate is not above 0, or an argument is of the wrong type.
     """
     check_optimizer(optimizer)
-    if not isinstance(end, int | float) or not 0 <= end < math.inf:
-        raise ValueError(f"end is {shown(end)}; expected a number, 0 or more.")
+    end = number("end", end, 0)
     peak = optimizer.param_groups[0]["lr"]
     if peak <= 0:
         raise ValueError(f"the learning rate is {peak}; expected a number above 0.")
@@ -108,12 +108,11 @@ def _warmup_then(
 ) -> LambdaLR:
     """Linear warm-up, then ``decay``: the share of the peak by the share of its steps done."""
     total = whole_number("total", total, 1)
-    is_number = isinstance(warmup, int | float) and not isinstance(warmup, bool)
-    if not is_number or not math.isfinite(warmup):
+    if not is_number(warmup):
         raise ValueError(
             f"warmup is {shown(warmup)}; expected a number of steps, or a share of them."
         )
-    steps = round(warmup * total) if isinstance(warmup, float) else warmup
+    steps = warmup if isinstance(warmup, Integral) else round(warmup * total)
     if not 0 <= steps < total:
         raise ValueError(
             f"warmup is {warmup}, and the schedule has {total} steps; expected fewer, or a share."

@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.graphs.arguments import check_bools, check_choice, whole_number
+from gtcourse.graphs.arguments import check_bools, check_choice, is_number, whole_number
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch, has_lowered_distances
 from gtcourse.messages import shown
 from gtcourse.models.categories import can_raise
@@ -329,7 +329,7 @@ def with_distances(
     """
     check_task(task)
     hops = whole_number("hops", hops, 1)
-    if not isinstance(weight, int | float) or not 0 < weight < math.inf:
+    if not is_number(weight) or weight <= 0:
         raise ValueError(f"weight is {shown(weight)}; expected a number above 0.")
     check_choice("reduction", reduction, ("sum", "mean"))
     check_bools(self_is_one_hop=self_is_one_hop)

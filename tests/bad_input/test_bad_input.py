@@ -2438,7 +2438,7 @@ KINDS = [
     (
         "no list to split",
         call(scaffold_split, None, 0),
-        "smiles is None; expected a list of SMILES",
+        "smiles is of type NoneType; expected a list of SMILES",
     ),
     (
         "a missing value to split",
@@ -2532,9 +2532,14 @@ KINDS = [
         (
             f"categories of sizes {sizes!r}",
             call(CategoryEmbedding, sizes, 8),
-            f"sizes is {tuple(sizes)}; expected a number above 0 for each column.",
+            says,
         )
-        for sizes in ("28", (2.5,), ())
+        for sizes, says in (
+            ("28", "a size is '2'; expected a whole number, 1 or more."),
+            ((2.5,), "a size is 2.5; expected a whole number, 1 or more."),
+            ((True,), "a size is True; expected a whole number, 1 or more."),
+            ((), "sizes is (); expected a number above 0 for each column."),
+        )
     ),
     (
         "a number for a scale",
@@ -2568,7 +2573,12 @@ KINDS = [
     (
         "a share in words",
         call(attention_rollout, ATTENTION, ONE_MASK, residual="half"),
-        "residual is 'half'; expected a share from 0 to 1.",
+        "residual is 'half'; expected a number from 0 to 1.",
+    ),
+    (
+        "a truth value for a share",
+        call(attention_rollout, ATTENTION, ONE_MASK, residual=True),
+        "residual is True; expected a number from 0 to 1.",
     ),
     (
         "a predictor without its model, to leave nodes out",
@@ -2722,7 +2732,7 @@ KINDS = [
     (
         "molecules to split without an order",
         call(scaffold_split, {"CCO"}, 0),
-        "smiles is {'CCO'}; expected a list of",
+        "smiles is of type set; expected a list of",
     ),
     (
         "an unreadable molecule to split",

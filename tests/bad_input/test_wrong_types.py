@@ -113,7 +113,23 @@ CALLS = [
         for function in (molecule_graph, ogb_molecule, own_data, zinc_data)
     ),
     ("a choice of pieces", call(canonical_molecule, "CCO", ...), TRUE_OR_FALSE, OBJECTS),
-    ("molecules", call(fingerprints, ...), "a list of molecules.", (None, 5, "CCO", object())),
+    (
+        "molecules",
+        call(fingerprints, ...),
+        "a list of molecules.",
+        (None, 5, "CCO", b"CCO", {"CCO": 1}, object()),
+    ),
+    *(
+        (name, call(split, ..., *others), "a list of SMILES.", (None, 5, "CCO", {"CCO": 1}))
+        for name, split, others in (
+            ("molecules to split by scaffold", scaffold_split, (0,)),
+            (
+                "molecules to split into folds",
+                partial(fold_split, seed=0, by_scaffold=True),
+                (0, 3),
+            ),
+        )
+    ),
     ("a data set to describe", call(describe, ...), "a GraphDataset.", OBJECTS),
     ("the seed of a random split", call(random_split, 20, ...), WHOLE_NUMBER, OBJECTS),
     ("the seed of a scaffold split", call(scaffold_split, SMILES, ...), WHOLE_NUMBER, OBJECTS),
@@ -150,7 +166,13 @@ CALLS = [
     ),
     ("channels of batch norm", call(NodeBatchNorm, ...), WHOLE_NUMBER, OBJECTS),
     ("the width of vectors", call(CategoryEmbedding, (3,), ...), WHOLE_NUMBER, OBJECTS),
-    ("sizes of columns", call(CategoryEmbedding, ..., 4), "a number above 0 for each", OBJECTS),
+    (
+        "sizes of columns",
+        call(CategoryEmbedding, ..., 4),
+        "a number above 0 for each",
+        (None, 2.5, [], {}, ARRAY, torch.zeros(2, 2), object()),
+    ),
+    ("a size of a column", call(CategoryEmbedding, ..., 4), WHOLE_NUMBER, (("a", 1), [2.5])),
     (
         "what has features",
         call(feature_embedding, ..., (3,), 0, 4),
@@ -236,7 +258,7 @@ CALLS = [
         "the weight of distances",
         call(tasks.with_distances, REGRESSION, 2, ...),
         "a number above 0.",
-        (None, [], "a", ARRAY, -1.0, float("nan")),
+        (None, [], "a", ARRAY, -1.0, float("nan"), True),
     ),
     (
         "the reduction of distances",
@@ -270,6 +292,12 @@ CALLS = [
         call(warmup_then_linear, OPTIMIZER, 10, warmup=...),
         "a number of steps, or a share of them.",
         (None, [], "a", True, float("nan"), float("inf"), ARRAY),
+    ),
+    (
+        "the last rate",
+        call(warmup_then_linear, OPTIMIZER, 10, warmup=0, end=...),
+        "a number, 0 or more.",
+        (None, [], "a", True, -1.0, float("nan"), float("inf"), ARRAY),
     ),
     (
         "quarter",
