@@ -102,6 +102,28 @@ class CategoryEmbedding(nn.Module):
         vectors = F.embedding(self.rows(values, which), table)  # [..., F, dim]
         return vectors.sum(dim=-2)  # [..., dim]
 
+    def of_rows(self, features: Tensor, mask: Tensor) -> Tensor:
+        """The vectors ``[R, dim]`` where the mask ``[B, …]`` of features ``[B, …, F]`` is True.
+
+        Raises:
+            ValueError: As the module does; the sentence names the graph of an unknown category.
+        """
+        values = features[mask]  # [R, F]
+        self.check_rows(values, features, mask)
+        return self(values)
+
+    def check_rows(self, values: Tensor, features: Tensor, mask: Tensor) -> None:
+        """Raises a ValueError, on the CPU, if a row has no vector; the sentence names its graph.
+
+        Args:
+            values: The rows, ``[R, F]``, which do not show to which graph they belong.
+            features: Where they are from, ``[B, …, F]``; read only for the sentence.
+            mask: True at what may not be unknown, ``[B, …]``.
+        """
+        check_columns(values, self.sizes, self.name)
+        if can_raise(values) and not self.contains(values):
+            self.check(features.masked_fill(~mask[..., None], 0))
+
     def rows(self, values: Tensor, which: Tensor | None = None) -> Tensor:
         """The row of :meth:`table` for each value, ``[..., F]``; that of NaN for an unknown one.
 
@@ -170,6 +192,10 @@ class NumberEmbedding(nn.Linear):
     def forward(self, values: Tensor) -> Tensor:
         self.check(values)
         return super().forward(values.to(self.weight.dtype))
+
+    def of_rows(self, features: Tensor, mask: Tensor) -> Tensor:
+        """The vectors ``[R, dim]`` where the mask ``[B, …]`` of features ``[B, …, F]`` is True."""
+        return self(features[mask])
 
     def check(self, values: Tensor) -> None:
         """Raises a ValueError if there are more or fewer columns; it reads no value."""

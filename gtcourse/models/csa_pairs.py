@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from gtcourse.graphs.batch import GraphBatch, clipped
-from gtcourse.models.categories import CategoryEmbedding, edge_features, real_edge_features
+from gtcourse.models.categories import CategoryEmbedding, edge_features
 from gtcourse.models.csa import (
     CGT,
     BondEncoding,
@@ -164,14 +164,12 @@ def _bond_rows(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
     if bonds.with_rings:
         ring = rows.of_pairs(batch.encoding("ring")).long()
     categories = torch.zeros_like(ring)[:, None]  # [P, F]
-    if bonds.edge_types:
-        categories = rows.of_pairs(edge_features(batch)).masked_fill(~is_edge[:, None], 0)
     embedding = cast(CategoryEmbedding, bonds.edges)  # numbers of edges cannot be fused
-    try:
-        of_edge = embedding.rows(categories, ring)  # [P, F]
-    except ValueError:
-        embedding.check(real_edge_features(batch))  # its sentence names the graph
-        raise
+    if bonds.edge_types:
+        features = edge_features(batch)  # [B, N, N, F]
+        categories = rows.of_pairs(features).masked_fill(~is_edge[:, None], 0)
+        embedding.check_rows(categories, features, batch.adjacency)
+    of_edge = embedding.rows(categories, ring)  # [P, F]
     no_edge = len(bonds.edges.weight)
     itself = no_edge + len(bonds.no_edge.weight)
     N = batch.mask.shape[1]

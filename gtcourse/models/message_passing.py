@@ -525,7 +525,7 @@ class NodeInput(nn.Module):
         if self.features is None:
             assert self.encoding is not None  # or else __init__ has made an embedding
             return self.encoding(batch)[batch.mask]  # [ΣN, d]
-        h = embed_rows(self.features, batch.x, batch.mask)  # [ΣN, d]
+        h = self.features.of_rows(batch.x, batch.mask)  # [ΣN, d]
         return h if self.encoding is None else h + self.encoding(batch)[batch.mask]
 
 
@@ -551,24 +551,9 @@ class EdgeInput(nn.Module):
     def forward(self, batch: GraphBatch) -> Tensor:
         """Returns ``[ΣE, d]``."""
         if self.features is not None:
-            return embed_rows(self.features, edge_features(batch), batch.adjacency)
+            return self.features.of_rows(edge_features(batch), batch.adjacency)
         ones = self.constant.weight.new_ones(int(batch.adjacency.sum()), 1)  # [ΣE, 1]
         return self.constant(ones)
-
-
-def embed_rows(
-    embedding: CategoryEmbedding | NumberEmbedding, features: Tensor, mask: Tensor
-) -> Tensor:
-    """The vectors ``[R, d]`` of the rows where the mask ``[B, …]`` is True, graph after graph.
-
-    Raises:
-        ValueError: A category is unknown; the sentence names its graph, which the rows do not show.
-    """
-    try:
-        return embedding(features[mask])
-    except ValueError:
-        embedding.check(features.masked_fill(~mask[..., None], 0))
-        raise
 
 
 def benchmark_head(config: MessagePassingConfig) -> nn.Sequential:
