@@ -7,7 +7,6 @@ do not wait for PyTorch and PyG.
 from __future__ import annotations
 
 import atexit
-import errno
 import gc
 import json
 import math
@@ -32,6 +31,7 @@ import typer
 from typer import Argument, Option
 
 from gtcourse import __version__
+from gtcourse.messages import is_of_full_disk, sentence
 from gtcourse.names import (
     MODEL_CARDS,
     available,
@@ -59,9 +59,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Errors of the operating system that say that a disk, a quota or a file is full."""
 
 DASK_SECONDS = 60
 """How long a Dask scheduler may take to write its file, and then to answer."""
@@ -1179,16 +1176,6 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     typer.secho(f"gtcourse: {message}", fg="yellow", err=True)
 
 
-def _sentence(error: Exception) -> str:
-    """The text that is printed for an error."""
-    if isinstance(error, KeyError):
-        return str(error.args[0])  # str(error) would quote it
-    if isinstance(error, OSError) and error.strerror is not None:
-        where = "" if error.filename is None else f"{error.filename}: "
-        return f"{where}{error.strerror}."
-    return str(error)
-
-
 def _how_to_continue() -> str:
     """How the work of a command that was stopped goes on; empty if it begins again anyway."""
     if sys.argv[1:2] == ["train"]:
@@ -1216,10 +1203,10 @@ def main() -> None:
         status = 128 + number
         message = f"\nstopped by {signal.Signals(number).name}. {_how_to_continue()}"
     except (ValueError, KeyError, RuntimeError, OSError, ImportError) as error:
-        message = _sentence(error)
+        message = sentence(error)
         status = 1
         how = _how_to_continue()
-        if how and isinstance(error, OSError) and error.errno in FULL:
+        if how and is_of_full_disk(error):
             message += f" What was saved before is kept. {how}"
     else:
         return

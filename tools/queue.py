@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 
 from gtcourse.graphs.io import replacing
+from gtcourse.messages import sentence
 
 FOLDER = Path("runs/results")
 RESULTS = Path("book/results")
@@ -70,7 +71,7 @@ def work(recipe: str, command: list[str], deadline: float) -> str:
         with replacing(RESULTS / record.name) as copy:
             shutil.copyfile(record, copy)
     except OSError as error:  # such as a full disk; the other runs go on
-        return f"failed: {error.filename}: {error.strerror}"
+        return f"failed: {sentence(error)}"
     return "done"
 
 

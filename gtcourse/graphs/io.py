@@ -47,6 +47,7 @@ from torch import Tensor
 from gtcourse.graphs.arguments import check_path, check_target
 from gtcourse.graphs.check import check_graphs, target_level
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs, known_level
+from gtcourse.messages import is_of_full_disk
 
 META = "graphs.json"
 FORMAT = 1
@@ -467,8 +468,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that replaces it when the block ends without an error.
 
     Its name is always the same: the next writer overwrites what a killed one left. Where several
-    processes may write at once, they hold a lock. An error of the operating system, such as a full
-    disk, names ``path``.
+    processes may write at once, they hold a lock. An error of the operating system about the
+    temporary file names ``path``, and so does that of a full disk, which names no file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
@@ -476,7 +477,9 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         os.replace(temporary, path)
     except OSError as error:
-        if error.errno is None or error.filename not in (None, temporary, str(temporary)):
+        is_full = error.filename is None and is_of_full_disk(error)
+        is_ours = error.filename in (temporary, str(temporary))
+        if error.errno is None or not (is_ours or is_full):
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(path)) from None
     finally:

@@ -65,6 +65,14 @@ def test_an_error_of_a_full_disk_names_the_file(tmp_path):
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_an_error_of_a_connection_is_not_one_of_the_file(tmp_path):
+    lost = OSError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+    with pytest.raises(OSError, match="reset by peer") as raised, replacing(tmp_path / "file"):
+        raise lost
+    assert raised.value is lost
+    assert raised.value.filename is None
+
+
 def test_an_error_about_another_file_is_raised_as_it_is(tmp_path):
     with pytest.raises(FileNotFoundError) as raised, replacing(tmp_path / "file"):
         (tmp_path / "missing").read_text()

@@ -51,10 +51,18 @@ def test_a_full_disk_fails_one_run_and_leaves_the_earlier_record(folders, monkey
     recorded.write_text("old")
     with monkeypatch.context() as patch:
         patch.setattr("shutil.copyfile", full)
-        assert work("") == f"failed: {recorded}: No space left on device"
+        assert work("") == f"failed: {recorded}: No space left on device."
     assert recorded.read_text() == "old"
     assert work("") == "done"
     assert [path.read_text() for path in recorded.parent.iterdir()] == ["new"]
+
+
+def test_an_error_without_a_file_is_printed_without_one(monkeypatch):
+    def no_memory(*args, **options):
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    monkeypatch.setattr("subprocess.Popen", no_memory)
+    assert work("") == "failed: Cannot allocate memory."
 
 
 def test_at_the_deadline_a_run_is_interrupted_and_no_other_starts():
