@@ -150,7 +150,7 @@ class Checkpoint:
         try:
             return self._restored(state)
         except Exception as error:  # torch raises anything for parts that do not fit
-            raise self._damaged(f"{type(error).__name__}") from None
+            raise self._damaged("its parts do not fit this model") from error
 
     def _read(self) -> dict[str, Any]:
         """The file, which has everything that :meth:`save` wrote."""

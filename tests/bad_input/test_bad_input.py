@@ -1428,6 +1428,7 @@ def checkpoint(change: Callable[[Path], object]) -> Make:
     return make
 
 
+DO_NOT_FIT = "is damaged (its parts do not fit this model); expected a checkpoint of this run."
 NO_RUN = "is damaged (it describes no run); expected a checkpoint of this run. Remove this file to"
 
 
@@ -1535,9 +1536,9 @@ RECORDS = [
                 lacking("optimizer", "random"),
                 "is damaged (without optimizer, random); expected a checkpoint of this run. Remove",
             ),
-            ("another model's weights", with_part("model", {}), "is damaged (RuntimeError); exp"),
-            ("another history", with_part("history", {"a": 1}), "is damaged (TypeError); expect"),
-            ("random numbers cut off", with_part("random", {}), "is damaged (KeyError); expected"),
+            ("another model's weights", with_part("model", {}), DO_NOT_FIT),
+            ("another history", with_part("history", {"a": 1}), DO_NOT_FIT),
+            ("random numbers cut off", with_part("random", {}), DO_NOT_FIT),
         ]
     ),
 ]

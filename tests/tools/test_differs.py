@@ -9,6 +9,7 @@ from tools.differs import (
     PAPERS,
     change,
     contradictions,
+    faults,
     in_words,
     largest_changes,
     measured_models,
@@ -45,6 +46,18 @@ def test_an_entry_that_agrees_has_no_fault(row):
 )
 def test_an_entry_that_contradicts_itself_is_a_fault(row, fault):
     assert any(fault in found for found in contradictions(row))
+
+
+def test_a_test_without_a_sentence_for_the_equation_is_a_fault():
+    test = "test_every_encoding_equals_the_loop_over_nodes_and_pairs"
+    row = {
+        "id": "x",
+        "test": f"tests/properties/test_encodings.py::{test}",
+        "effect": "{share}",
+    } | CODE
+    unsaid = "egt.toml, x: tools/tested.toml does not say what it tests"
+    assert unsaid in faults("egt", [row | {"equation": "Eq. 1"}])
+    assert unsaid not in faults("egt", [row | {"equation": "Eq. 8"}])
 
 
 def test_four_and_eight_heads_have_one_number_of_parameters():

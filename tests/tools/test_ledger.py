@@ -31,4 +31,15 @@ def test_missing_and_unknown_equations_are_named(tmp_path):
     assert about[6] == {"GRPE, Eq. 6: no chapter explains it."}
     assert about[7] == {"GRPE, Eq. 7: no test holds it."}
     assert len(about[8]) == 3
-    assert "test_layer.py: tools/tested.toml does not say what test_a_layer checks." in faults
+    unsaid = (
+        "test_layer.py: tools/tested.toml does not say what test_a_layer checks of GRPE, Eq. 6."
+    )
+    assert unsaid in faults
+
+
+def test_a_sentence_for_each_equation_says_nothing_about_others():
+    of_encodings = "test_every_encoding_equals_the_loop_over_nodes_and_pairs"
+    assert ledger.is_said(of_encodings, "EGT, Eq. 8")
+    assert "singular values" in ledger.checked_by(of_encodings, "EGT, Eq. 8")
+    assert not ledger.is_said(of_encodings, "EGT, Eq. 1")
+    assert not ledger.is_said("test_that_does_not_exist", "EGT, Eq. 8")
