@@ -23,7 +23,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from gtcourse.course.records import recorded
+from gtcourse.course.records import file_of, recorded
 from gtcourse.runs.record import spread
 from tools.ledger import (
     SOURCES,
@@ -36,7 +36,7 @@ from tools.ledger import (
     runs,
     section_link,
 )
-from tools.pages import device, markdown_table, run, together
+from tools.pages import device, listed, markdown_table, run, together
 from tools.paths import PACKAGE, ROOT, TEXTS, slug
 
 FOLDER = ROOT / "book" / "differs"
@@ -161,7 +161,7 @@ def measured(name: str, row: dict) -> dict:
     """The numbers of an entry, with the test errors of its recorded runs."""
     values = dict(record(name)["measured"].get(row["id"], {}))
     for place, run_name in row.get("runs", {}).items():
-        values[place] = [each.result["test_mae"] for each in recorded(run_name)]
+        values[place] = errors_of(run_name)
     return values
 
 
@@ -170,8 +170,8 @@ def in_words(values: dict, cases: dict[str, dict[str, str]]) -> dict:
     words = dict(values)
     for place, value in values.items():
         if isinstance(value, list):
-            *others, last = (f"{error:.3f}" for error in value)
-            words |= {place: over_seeds(value), f"{place}_seeds": f"{', '.join(others)} and {last}"}
+            words[place] = over_seeds(value)
+            words[f"{place}_seeds"] = listed(f"{error:.3f}" for error in value)
     if "before" in values:
         words["change"] = change(values["before"], values["after"])
     for place, texts in cases.items():
@@ -244,32 +244,25 @@ def trainings(row: dict) -> str:
     names = list(row.get("runs", {}).values())
     if not names:
         return ""
-    runs = [record for run_name in names for record in recorded(run_name)]
-    lengths = {(record.data["sizes"]["train"], record.config["epochs"]) for record in runs}
+    records = [each for run_name in names for each in recorded(run_name)]
+    lengths = {(each.data["sizes"]["train"], each.config["epochs"]) for each in records}
     files = {file_of(run_name) for run_name in names}
-    if len(lengths) > 1 or len(files) > 1 or len(runs) != 3 * len(names):
+    if len(lengths) > 1 or len(files) > 1 or len(records) != 3 * len(names):
         raise ValueError(f"{row['id']}: its runs differ in seeds, length or file")
     ((molecules, epochs),) = lengths
     (file,) = files
-    *others, last = (f"`{run_name}` ({test_error(run_name)})" for run_name in names)
-    each = f"{', '.join(others)} and {last}" if others else last
+    shown = listed(f"`{run_name}` ({over_seeds(errors_of(run_name))})" for run_name in names)
     link = f"https://github.com/{slug()}/blob/main/{file.relative_to(ROOT).as_posix()}"
     return (
-        f"{each}. The numbers in parentheses are the test errors over three seeds. Each run took "
+        f"{shown}. The numbers in parentheses are the test errors over three seeds. Each run took "
         f"{epochs} epochs on {molecules:,} molecules ([records of chapter "
         f"{file.stem.removeprefix('chapter')}]({link}))."
     )
 
 
-def test_error(run_name: str) -> str:
-    return over_seeds([each.result["test_mae"] for each in recorded(run_name)])
-
-
-def file_of(run_name: str) -> Path:
-    """The file of records that has the runs of this name."""
-    start = json.dumps({"name": run_name})[:-1] + ", "
-    files = sorted((PACKAGE / "course" / "records").glob("*.jsonl"))
-    return next(path for path in files if start in path.read_text(encoding="utf-8"))
+def errors_of(run_name: str) -> list[float]:
+    """The test error of each seed."""
+    return [each.result["test_mae"] for each in recorded(run_name)]
 
 
 def explained(name: str, row: dict) -> str:

@@ -57,7 +57,7 @@ from gtcourse.runs.record import (
     results,
     write_json,
 )
-from tools.pages import device, markdown_table, run, short, together
+from tools.pages import device, listed, markdown_table, run, short, spans, together
 from tools.paths import ROOT
 from tools.result_figures import STYLE
 from tools.result_tables import RESULTS, complete, differs, share
@@ -457,7 +457,7 @@ def about(card: Card, record: Record) -> str:
 def where_trained(record: Record) -> str:
     """The devices of a run, with its epochs counted from 0 if it moved between devices."""
     where = device(record.device)
-    return f"{where} (epochs are counted from 0)" if " for epoch" in where else where
+    return f"{where} (epochs are counted from 0)" if spans(record.device) else where
 
 
 @cache
@@ -529,8 +529,7 @@ def by_size_in_words(errors: dict) -> str:
     return (
         f"For the 200 smallest test molecules, with {atoms[0]:.0f} atoms on average, the mean "
         f"absolute error is {maes[0]:.3f}. For the 200 largest, with {atoms[-1]:.0f} atoms, it is "
-        f"{maes[-1]:.3f}. In the three groups between them, it is {', '.join(middle[:-1])} and "
-        f"{middle[-1]}."
+        f"{maes[-1]:.3f}. In the three groups between them, it is {listed(middle)}."
     )
 
 

@@ -1,12 +1,16 @@
 """Pages and tables that are generated: compared with what they should say, or written."""
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from tools.paths import ROOT
 
+EPOCHS = r"\d+(?: to \d+)?"
+OF_EPOCHS = re.compile(rf"(\S.*?) for epochs? ({EPOCHS}(?: and {EPOCHS})*)(?: \([^)]*\))?(?:, |$)")
 MARK = "<!-- {name}: written by make tables -->\n{text}\n<!-- end of {name} -->"
 
 
@@ -27,6 +31,43 @@ def short(commit: str) -> str:
 def device(name: str) -> str:
     """A record's device, without the "thread(s)" of older records."""
     return name.replace("1 thread(s)", "1 thread").replace("thread(s)", "threads")
+
+
+class Span(NamedTuple):
+    """The epochs that a machine worked on in one piece, counted from 0."""
+
+    machine: str
+    first: int
+    last: int
+
+    @property
+    def epochs(self) -> int:
+        return self.last - self.first + 1
+
+
+def spans(name: str) -> list[Span]:
+    """The machines of a record's device, by their epochs; none if there was one for all epochs.
+
+    As in "A for epochs 1 to 8 (compiled), B for epochs 0 and 9".
+    """
+    found = [
+        Span(machine, int(first), int(last or first))
+        for machine, epochs in OF_EPOCHS.findall(name)
+        for first, last in re.findall(r"(\d+)(?: to (\d+))?", epochs)
+    ]
+    return sorted(found, key=lambda span: span.first)
+
+
+def listed(words: Iterable[str]) -> str:
+    """Words as in a sentence: "a, b and c"."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def experiment(name: str) -> dict:
+    """A record in experiments/records, which no chapter reads."""
+    path = ROOT / "experiments" / "records" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def together(text: str) -> str:

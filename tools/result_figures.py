@@ -4,7 +4,6 @@ python -m tools.result_figures write    draw them
 python -m tools.result_figures check    they show today's records
 """
 
-import json
 import sys
 from collections.abc import Sequence
 from itertools import accumulate
@@ -18,6 +17,7 @@ from matplotlib.axes import Axes
 from gtcourse.course.leaderboard import BEST_SIMPLE, line_to_beat
 from gtcourse.course.plots.figures import INK, model_color, use_style
 from gtcourse.runs.record import read_results, results
+from tools.pages import experiment
 from tools.paths import ROOT
 from tools.result_tables import AUTHORS, RESULTS, complete, curves, molecules_seen, share
 from tools.tables import benchmark
@@ -172,7 +172,7 @@ class Curve(NamedTuple):
 
 def diverged_runs() -> list[Curve]:
     """The runs of csa-rings' complete protocol, all of which diverged."""
-    record = json.loads((ROOT / "experiments/records/csa-rings-diverged.json").read_text())
+    record = experiment("csa-rings-diverged")
     names = {
         "cpu": "seed 0, CPU",
         "gpu": "seed 0, GPU from epoch 97",

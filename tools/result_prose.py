@@ -5,69 +5,71 @@ on its page. Every number with decimals that no pattern fills is one of ``OTHER`
 rounded number that the sentence itself gives as approximate.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable
 from decimal import ROUND_CEILING, Decimal
+from pathlib import Path
 from statistics import mean
 
 from experiments.csa_divergence import LAST
-from gtcourse.course.records import measurement, read_records, recorded
+from gtcourse.course.records import read_records, recorded
 from gtcourse.recipes import RECIPES
 from gtcourse.runs.record import Record, Result, read_results, results
-from tools.paths import ROOT
+from tools.pages import experiment, spans
 from tools.result_tables import (
     RESULTS,
     VARIANTS,
     conditions,
     graphs_per_second,
     passes_messages,
+    ridge_on_colours,
 )
 
 Numbers = dict[str, object]
-PLACE = re.compile(r"\{(\w+)(:[^}]*)?\}")
+PLACE = re.compile(r"\{\w+(?::[^}]*)?\}")
 NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 
 RISE = 1.3
 """In the epoch of the jump, the training loss is more than so many times that of the one before."""
 
 OTHER = {
-    "index.md": (),
-    "runs.md": (),
-    "divergence.md": ("0.5", "0.4", "0.2", "2.13", "2.0"),
+    RESULTS / "index.md": (),
+    RESULTS / "runs.md": (),
+    RESULTS / "divergence.md": ("0.5", "0.4", "0.2", "2.13", "2.0"),
 }
 """Numbers with decimals that are no numbers of a record."""
 
 
-def filled(page: str, text: str) -> str:
+def filled(page: Path, text: str) -> str:
     """The text of a page with today's numbers in its sentences."""
     for pattern, values in PROSE[page].items():
         text = with_numbers(page, text, pattern, values())
     if missing := unfilled(page, text):
         raise ValueError(
-            f"{page} has numbers that tools/result_prose.py does not fill: {', '.join(missing)}"
+            f"{page.name} has numbers that tools/result_prose.py does not fill: "
+            f"{', '.join(missing)}"
         )
     return text
 
 
-def with_numbers(page: str, text: str, pattern: str, values: Numbers) -> str:
+def with_numbers(page: Path, text: str, pattern: str, values: Numbers) -> str:
     """The text with a sentence that has today's numbers."""
     text, count = re.subn(expression(pattern), lambda _: pattern.format(**values), text)
     if count != 1:
         raise ValueError(
-            f"{page} has {count} places for {pattern!r} of tools/result_prose.py; expected one"
+            f"{page.name} has {count} places for {pattern!r} of tools/result_prose.py; expected one"
         )
     return text
 
 
 def expression(pattern: str) -> str:
-    """The regular expression of a pattern with any numbers."""
-    parts = [re.escape(part) for part in PLACE.split(pattern)[::3]]
-    return NUMBER.join(parts)
+    """The regular expression of a pattern with any numbers, each of which is a group."""
+    parts = [re.escape(part) for part in PLACE.split(pattern)]
+    return f"({NUMBER})".join(parts)
 
 
-def unfilled(page: str, text: str) -> list[str]:
+def unfilled(page: Path, text: str) -> list[str]:
     """Numbers with decimals in the sentences of a page, apart from those that a pattern fills."""
     for pattern in PROSE[page]:
         text = re.sub(expression(pattern), "", text)
@@ -105,10 +107,6 @@ def paper(name: str) -> tuple[float, float]:
     return RECIPES[name].paper_result["test_mae"]
 
 
-def of_files(name: str) -> dict:
-    return json.loads((ROOT / "experiments" / "records" / f"{name}.json").read_text())
-
-
 def between(numbers: Iterable[float]) -> Numbers:
     numbers = [*numbers]
     return {"low": min(numbers), "high": max(numbers)}
@@ -130,9 +128,8 @@ def above(number: float, digits: int = 0) -> float:
 
 
 def machines_of_egt() -> Numbers:
-    device = run("egt-100k-spe-do/zinc").device
-    (first, last), (again, end) = (map(int, span) for span in re.findall(r"(\d+) to (\d+)", device))
-    return {"gpu": last - first + 1, "cpu": end - again + 1}
+    _, on_gpu, at_the_end = spans(run("egt-100k-spe-do/zinc").device)
+    return {"gpu": on_gpu.epochs, "cpu": at_the_end.epochs}
 
 
 def rise_of_egt() -> Numbers:
@@ -142,11 +139,10 @@ def rise_of_egt() -> Numbers:
 
 
 def deviations_of_gatedgcn_pe() -> Numbers:
-    (printed,) = (
-        note.paper for note in RECIPES["gatedgcn-pe/zinc"].notes if note.about == "printed result"
-    )
-    of_egt = re.search(r"± ([\d.]+) in EGT", printed)[1]
-    return {"graphormer": f"{paper('gatedgcn-pe/zinc')[1]:g}", "egt": of_egt}
+    notes = RECIPES["gatedgcn-pe/zinc"].notes
+    (printed,) = (note.printed for note in notes if note.about == "printed result")
+    _, of_egt = printed["EGT's Table 1"]
+    return {"graphormer": f"{paper('gatedgcn-pe/zinc')[1]:g}", "egt": f"{of_egt:g}"}
 
 
 def errors_at_the_end(name: str) -> Numbers:
@@ -217,12 +213,9 @@ def validation_of_gatedgcn_pe() -> Numbers:
 
 
 def gap_of_bonds() -> Numbers:
-    rows = measurement("colour-counts")["rows"]
-    with_bonds, without = (
-        next(r["test_mae"] for r in rows if r["rounds"] == 4 and r["bonds"] is bonds)
-        for bonds in (True, False)
-    )
-    return {"gap": without - with_bonds}
+    with_bonds = ridge_on_colours(bonds=True, rounds=4)
+    without = ridge_on_colours(bonds=False, rounds=4)
+    return {"gap": without["test_mae"] - with_bonds["test_mae"]}
 
 
 def last_above_best(result: Result) -> list[float]:
@@ -281,7 +274,7 @@ RUNS: dict[str, Callable[[], Numbers]] = {
 
 def diverged(key: str) -> dict[int, float]:
     """Training loss by epoch."""
-    return {row["epoch"]: row["train_loss"] for row in of_files("csa-rings-diverged")[key]}
+    return {row["epoch"]: row["train_loss"] for row in experiment("csa-rings-diverged")[key]}
 
 
 def jump(key: str) -> int:
@@ -296,11 +289,11 @@ def jump(key: str) -> int:
 
 def steps() -> dict[int, tuple[float, float]]:
     """Loss and norm of the gradient of each step that was recorded of the epoch of the jump."""
-    return {step: (loss, norm) for step, loss, norm in of_files("csa-rings-divergence")["steps"]}
+    return {step: (loss, norm) for step, loss, norm in experiment("csa-rings-divergence")["steps"]}
 
 
 def largest_norm_of_epochs() -> Numbers:
-    rows = of_files("csa-rings-diverged")["cpu_again"]
+    rows = experiment("csa-rings-diverged")["cpu_again"]
     norms = (row["gradient_norm"]["100 %"] for row in rows if row["epoch"] <= 117)
     return {"norm": above(max(norms))}
 
@@ -308,7 +301,7 @@ def largest_norm_of_epochs() -> Numbers:
 def trials(start: int, implementation: str, pairs: str, also: str = "") -> list[dict]:
     """The trials of one row of the page's table."""
     wanted = (str(start), implementation, pairs, also)
-    return [t for t in of_files("csa-rings-divergence")["trials"] if conditions(t) == wanted]
+    return [t for t in experiment("csa-rings-divergence")["trials"] if conditions(t) == wanted]
 
 
 def losses(*row: object) -> list[float]:
@@ -340,7 +333,7 @@ def draws_with_bound() -> Numbers:
 
 
 def norms_with_bound() -> Numbers:
-    found = of_files("csa-rings-divergence")["trials"]
+    found = experiment("csa-rings-divergence")["trials"]
     bounded = max(trial["largest norm"] for trial in found if "clip" in trial)
     free = max(t["largest norm"] for t in trials(220, "literal", AGAIN))
     (own,) = trials(220, "literal", SAME)
@@ -353,9 +346,15 @@ def high_of_later_steps() -> Numbers:
     return {"first": first, "second": second}
 
 
+def lowest_with_a_step_left_out() -> Numbers:
+    found = losses(220, "fast", SAME, "one of steps 220 to 225 left out")
+    first, second, *_ = sorted(found)
+    return {"first": first, "second": second}
+
+
 def bounded() -> list[dict]:
     """The curve of the authors' code with bounded logits, from the first epoch on."""
-    return of_files("csa-rings-authors")["from scratch, logits bounded by 5"]["curve"]
+    return experiment("csa-rings-authors")["from scratch, logits bounded by 5"]["curve"]
 
 
 def last_of_bounded() -> Numbers:
@@ -368,7 +367,7 @@ def last_of_bounded() -> Numbers:
 
 
 def of_authors() -> Numbers:
-    curves = of_files("csa-rings-authors")["curves"]
+    curves = experiment("csa-rings-authors")["curves"]
     return {
         **around((row["train_loss"] for curve in curves.values() for row in curve), 3),
         "short": min(curve[-1]["epoch"] for curve in curves.values()),
@@ -377,7 +376,7 @@ def of_authors() -> Numbers:
 
 
 def authors_difference() -> Numbers:
-    found = of_files("csa-rings-authors")["same function as ours"]
+    found = experiment("csa-rings-authors")["same function as ours"]
     return {"difference": 1e8 * max(v for k, v in found.items() if k.startswith("relative"))}
 
 
@@ -408,13 +407,7 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
     "left out, the loss ends between {low:.2f} and {high:.2f}": lambda: between(
         losses(220, "fast", SAME, "one of steps 220 to 225 left out")
     ),
-    "The loss ends lowest, at {first:.2f} and {last:.2f}": lambda: dict(
-        zip(
-            ("first", "last"),
-            sorted(losses(220, "fast", SAME, "one of steps 220 to 225 left out")),
-            strict=False,
-        )
-    ),
+    "The loss ends lowest, at {first:.2f} and {second:.2f}": lowest_with_a_step_left_out,
     "all four trials end at {high:.2f} or below": lambda: between(
         losses(220, "fast", AGAIN, "0.1 × the learning rate")
     ),
@@ -424,7 +417,7 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
     "The trial without ablation ends at {low:.2f}": lambda: between(losses(220, "fast", "none")),
     "end at {first:.2f} and {second:.2f}, which is as high": high_of_later_steps,
     "is already between {low:.0f} and {high:.0f}, far above": lambda: between(
-        of_files("csa-rings-divergence")["largest score"].values()
+        experiment("csa-rings-divergence")["largest score"].values()
     ),
     "own draws the loss ends at {own:.2f} instead of {without:.2f}": of_bound,
     (
@@ -453,4 +446,8 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
     },
 }
 
-PROSE = {"index.md": INDEX, "runs.md": RUNS, "divergence.md": DIVERGENCE}
+PROSE = {
+    RESULTS / "index.md": INDEX,
+    RESULTS / "runs.md": RUNS,
+    RESULTS / "divergence.md": DIVERGENCE,
+}

@@ -18,7 +18,7 @@ from gtcourse.recipes import RECIPES
 from gtcourse.recipes.recipe import Note, as_text
 from gtcourse.runs.record import Record, Result, read_results, results, row, spread
 from tools.differs import changed_error, read
-from tools.pages import device, markdown, short
+from tools.pages import device, experiment, markdown, short, spans
 from tools.paths import ROOT
 
 RESULTS = ROOT / "book" / "results"
@@ -249,8 +249,7 @@ def simple() -> str:
 
 def gradient_norms() -> str:
     """Losses and norms around the step at which the loss of the diverged run first exceeds 0.5."""
-    path = ROOT / "experiments/records/csa-rings-divergence.json"
-    steps = json.loads(path.read_text(encoding="utf-8"))["steps"]
+    steps = experiment("csa-rings-divergence")["steps"]
     jump = next(step for step, loss, _ in steps if loss > 0.5)
     groups = [[row for row in steps if row[0] < jump - 3]]
     groups += [[row] for row in steps if jump - 3 <= row[0] <= jump]
@@ -270,7 +269,7 @@ def gradient_norms() -> str:
 
 def divergence() -> str:
     """The repeated steps of the diverging run: what was changed, and the loss of the last steps."""
-    record = json.loads((ROOT / "experiments/records/csa-rings-divergence.json").read_text())
+    record = experiment("csa-rings-divergence")
     last = [loss for _, loss, _ in record["steps"][-LAST:]]
     losses = {("the run itself", "fast", AS_IN_THE_RUN, ""): [mean(last)]}
     for trial in record["trials"]:
@@ -415,17 +414,14 @@ def changes(result: Result) -> list[Change]:
     if "epochs" in changed:
         found.append(Change("epochs", f"{recipe.epochs:,}", f"{changed['epochs']:,}", ""))
     if "graphs" in changed:
-        sizes = result.records[0].data["sizes"]
-        theirs = (PUBLISHED[recipe.dataset], TESTED[recipe.dataset])
-        for part, count, ours in zip(
-            ("training graphs", "test graphs"),
-            theirs,
-            (changed["graphs"], sizes["test"]),
-            strict=True,
-        ):
-            words = f"{ours:,} {part} instead of {count:,}"
-            found.append(Change(part, f"{count:,}", f"{ours:,}", words))
-        found.append(Change("", "", "", "all generated here"))  # a note says it at length
+        count = PUBLISHED[recipe.dataset]
+        ours = changed["graphs"]
+        words = f"{ours:,} training graphs instead of {count:,}"
+        found.append(Change("training graphs", f"{count:,}", f"{ours:,}", words))
+        count = TESTED[recipe.dataset]
+        ours = result.records[0].data["sizes"]["test"]
+        words = f"{ours:,} test graphs instead of {count:,}, all generated here"
+        found.append(Change("test graphs", f"{count:,}", f"{ours:,}", words))
     if "batch_size" in changed:
         theirs, ours = recipe.batch_size, changed["batch_size"]
         words = f"batches of {ours} instead of {theirs}"
@@ -444,14 +440,14 @@ def changes(result: Result) -> list[Change]:
         found.append(Change("schedule of the learning rate", old, new, f"{new} instead of {old}"))
     if words := buckets(result):
         found.append(Change("size buckets", "none", words.split()[0], words))
-    if result.records[0].device.count(" for epoch") > 1:
+    if spans(result.records[0].device):
         machines = in_words(device(result.records[0].device))
         found.append(Change("machines", "", machines, ""))
     return found
 
 
 def differs(result: Result) -> str:
-    """What differs between the record and the recipe, apart from the epochs."""
+    """What differs between the record and the recipe, apart from what has a column of its own."""
     return ", ".join(change.words for change in changes(result) if change.words)
 
 
@@ -494,6 +490,13 @@ def colours() -> str:
     return table(rows)
 
 
+def ridge_on_colours(*, bonds: bool, rounds: int) -> dict:
+    """The errors of ridge regression on counts of 1-WL colours, with or without bond types."""
+    rows = measurement("colour-counts")["rows"]
+    (found,) = (each for each in rows if each["bonds"] is bonds and each["rounds"] == rounds)
+    return found
+
+
 def controls() -> str:
     """Runs on ZINC with changed settings, each below the run that it is compared with."""
     rows = []
@@ -513,8 +516,7 @@ def controls() -> str:
             "each seed's test": each,
         }
         rows.append(of_run)
-    ridge = measurement("colour-counts")["rows"]
-    (ridge,) = (row for row in ridge if row["bonds"] and row["rounds"] == 4)
+    ridge = ridge_on_colours(bonds=True, rounds=4)
     ours = {
         "run": BEST_SIMPLE,
         "training, last": f"{ridge['train_mae']:.3f}",
@@ -714,7 +716,6 @@ def points(result: Result) -> list[Point]:
     rows = [
         Point(change.about, change.published, "", change.ours, measured_elsewhere(change.about))
         for change in changes(result)
-        if change.about
     ]
     for note in result.recipe.notes:
         if note.about in COMPARED:
@@ -760,7 +761,7 @@ def notes(found: list[Result]) -> str:
                 recipes_of.setdefault(point, []).append(f"`{result.recipe.name}`")
         points_of: dict[str, list[Point]] = {}
         for point, names in recipes_of.items():
-            of_all = 1 < len(names) == len(of_family)
+            of_all = len(names) > 1 and len(names) == len(of_family)
             points_of.setdefault("All runs" if of_all else ", ".join(names), []).append(point)
         text += f"\n### {family}\n\n{PAPERS[family]}\n"
         for head in sorted(points_of, key=lambda head: head != "All runs"):

@@ -209,9 +209,9 @@ def pages() -> dict[Path, str]:
     texts = {chapter: with_running_time(chapter) for chapter in sorted(TEXTS.glob("*.md"))}
     for page, tables in PAGES.items():
         text = placed(page.read_text(encoding="utf-8"), tables())
-        texts[page] = (
-            filled(page.name, text) if page.parent == RESULTS and page.name in PROSE else text
-        )
+        if page in PROSE:
+            text = filled(page, text)
+        texts[page] = text
     return texts
 
 

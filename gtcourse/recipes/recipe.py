@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.resources import files
@@ -66,6 +66,8 @@ class Note:
             printed result, which are compared with those of a record.
         entry: the entry about the same point on the book's pages "paper, code and course", such as
             "egt-signs", if there is one.
+        printed: the mean and the standard deviation by where they are printed, if several papers
+            print a result. ``paper`` says the same.
     """
 
     about: str
@@ -73,6 +75,7 @@ class Note:
     code: str = ""
     here: str = ""
     entry: str = ""
+    printed: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         sides = (("the paper", self.paper), ("its code", self.code), ("here", self.here))
@@ -83,9 +86,15 @@ class Note:
 def read_notes() -> tuple[tuple[re.Pattern[str], Note], ...]:
     """The notes in ``notes.toml``, each with the pattern of the recipes that it is about."""
     text = (files("gtcourse.recipes") / "notes.toml").read_text(encoding="utf-8")
-    return tuple(
-        (re.compile(entry.pop("recipes")), Note(**entry)) for entry in tomllib.loads(text)["note"]
-    )
+    found = []
+    for entry in tomllib.loads(text)["note"]:
+        recipes = re.compile(entry.pop("recipes"))
+        if "printed" in entry:
+            places = entry["printed"].items()
+            printed = [f"{mean} ± {deviation} in {place}" for place, (mean, deviation) in places]
+            entry["paper"] = ", ".join(printed)
+        found.append((recipes, Note(**entry)))
+    return tuple(found)
 
 
 NOTES = read_notes()

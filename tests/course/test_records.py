@@ -5,7 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from gtcourse.course.records import RECORDS, measurement, read_records, recorded, store
+from gtcourse.course.records import (
+    RECORDS,
+    file_of,
+    measurement,
+    read_records,
+    recorded,
+    store,
+)
 from tests.runs.test_record import a_run
 
 
@@ -55,3 +62,15 @@ def test_an_invalid_record_raises_with_its_file(tmp_path):
 @pytest.mark.parametrize("path", sorted(RECORDS.glob("*.json")), ids=lambda path: path.stem)
 def test_every_measurement_states_its_environment(path):
     assert measurement(path.stem)
+
+
+def test_the_runs_of_a_name_are_in_one_file_and_no_other():
+    names = {}
+    for path in sorted(RECORDS.glob("*.jsonl")):
+        for record in read_records(path):
+            names.setdefault(record.name, set()).add(path)
+    assert {name: paths for name, paths in names.items() if len(paths) > 1} == {}
+    name, (path,) = next(iter(names.items()))
+    assert file_of(name) == path
+    with pytest.raises(KeyError, match=r"no run called 'no/run' is recorded in .*; expected one"):
+        file_of("no/run")

@@ -19,16 +19,24 @@ RECORDS = Path(str(files("gtcourse.course.records")))
 
 def recorded(name: str) -> list[Record]:
     """The records of the runs called ``name``, by seed; raises a KeyError if there are none."""
-    start = json.dumps({"name": name})[:-1] + ", "
-    records = [
-        record_of(line, path)
-        for path in sorted(RECORDS.glob("*.jsonl"))
-        for line in path.read_text(encoding="utf-8").splitlines()
-        if line.startswith(start)
-    ]
-    if not records:
-        raise KeyError(f"no run called {name!r} is recorded in {RECORDS}; expected one.")
+    path = file_of(name)
+    records = [record_of(line, path) for line in lines_of(path, name)]
     return sorted(records, key=lambda record: record.seed)
+
+
+def file_of(name: str) -> Path:
+    """The file with the runs called ``name``; raises a KeyError if there is none."""
+    for path in sorted(RECORDS.glob("*.jsonl")):
+        if lines_of(path, name):
+            return path
+    raise KeyError(f"no run called {name!r} is recorded in {RECORDS}; expected one.")
+
+
+def lines_of(path: Path, name: str) -> list[str]:
+    """The lines of a file that are records of runs called ``name``."""
+    start = json.dumps({"name": name})[:-1] + ", "
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line.startswith(start)]
 
 
 def measurement(name: str) -> dict:
