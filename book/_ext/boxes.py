@@ -37,9 +37,13 @@ def place_boxes(app: Sphinx, document: nodes.document) -> None:
 def name_hidden_cells(app: Sphinx, document: nodes.document) -> None:
     for cell in document.findall(nodes.container):
         if cell.get("hide_mode") in ("input", "all"):
-            source = next(iter(cell.findall(nodes.literal_block))).astext()
-            cell["prompt_show"] = label(source) if cell["hide_mode"] == "input" else FOLDED
+            cell["prompt_show"] = label(code_of(cell)) if cell["hide_mode"] == "input" else FOLDED
             cell["prompt_hide"] = cell["prompt_show"].replace("Show", "Hide", 1)
+
+
+def code_of(cell: nodes.Element) -> str:
+    """The code of a cell, "" if it has none."""
+    return next((block.astext() for block in cell.findall(nodes.literal_block)), "")
 
 
 def drop_empty_verdicts(app: Sphinx, document: nodes.document) -> None:
@@ -52,8 +56,7 @@ def drop_empty_verdicts(app: Sphinx, document: nodes.document) -> None:
 def drop_setup_output(app: Sphinx, document: nodes.document) -> None:
     """Removes the line that says where the notebook found the course: a reader does not need it."""
     for cell in document.findall(nodes.container):
-        source = next((block.astext() for block in cell.findall(nodes.literal_block)), "")
-        if "cell" not in cell["classes"] or not source.startswith(SETUP):
+        if "cell" not in cell["classes"] or not code_of(cell).startswith(SETUP):
             continue
         for output in [part for part in cell if "cell_output" in part.get("classes", [])]:
             cell.remove(output)

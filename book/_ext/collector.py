@@ -1,4 +1,4 @@
-"""Fewer garbage collections while Sphinx holds millions of nodes, all of which each one visits.
+"""Collects garbage less often: Sphinx holds millions of nodes, and each collection visits all.
 
 A build takes 92 seconds of CPU time instead of 108, and its pages are the same.
 """

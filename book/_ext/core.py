@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 @cache
-def core(plans: str) -> frozenset[str]:
+def core_sections(plans: str) -> frozenset[str]:
     """The sections, such as "6.3", that the page for teachers names."""
     found = set()
     for named in NAMED.findall(plans):
@@ -42,7 +42,8 @@ def mark(app: Sphinx, document: nodes.document, page: str) -> None:
     chapter = CHAPTER.match(page)
     if chapter is None or app.builder.format != "html":
         return
-    listed = {number for number in core(plans(app)) if number.startswith(f"{int(chapter[1])}.")}
+    beginning = f"{int(chapter[1])}."
+    listed = {number for number in core_of(app) if number.startswith(beginning)}
     sections = {number_of(section): section for section in document.findall(nodes.section)}
     for number in sorted(listed - sections.keys()):
         logger.warning("%s names section %s, which is not there", PLANS, number, location=page)
@@ -69,8 +70,8 @@ def text_of(app: Sphinx, page: str) -> Path:
     return Path(app.srcdir, "book/chapters", page.split("/")[1] + ".md")
 
 
-def plans(app: Sphinx) -> str:
-    return Path(app.srcdir, PLANS).read_text(encoding="utf-8")
+def core_of(app: Sphinx) -> frozenset[str]:
+    return core_sections(Path(app.srcdir, PLANS).read_text(encoding="utf-8"))
 
 
 def number_of(section: nodes.section) -> str:
@@ -119,12 +120,13 @@ def consecutive(numbers: list[str]) -> list[tuple[str, str]]:
             runs[-1] = (runs[-1][0], number)
         else:
             runs.append((number, number))
-    # Two sections in a row are "6.7 and 6.8".
-    return [
-        part
-        for first, last in runs
-        for part in ([(first, last)] if apart(first, last) != 1 else [(first, first), (last, last)])
-    ]
+    parts: list[tuple[str, str]] = []
+    for first, last in runs:
+        if apart(first, last) == 1:  # two sections in a row are "6.7 and 6.8"
+            parts += [(first, first), (last, last)]
+        else:
+            parts.append((first, last))
+    return parts
 
 
 def apart(first: str, last: str) -> int:
@@ -136,16 +138,16 @@ def mark_contents(app: Sphinx, page: str, template: str, context: dict, document
     listed = context.get("generate_toc_html")
     if CHAPTER.match(page) is None or listed is None:
         return
-    wanted = core(plans(app))
+    wanted = core_of(app)
 
-    def marked(kind: str = "html") -> Tag | str:
+    def with_dots(kind: str = "html") -> Tag | str:
         found = listed(kind)
         for entry in found.select("a.nav-link") if found else ():
             if entry.get_text().split(" ")[0] in wanted and not entry.select("span.core"):
                 entry.append(dot())
         return found
 
-    context["generate_toc_html"] = marked
+    context["generate_toc_html"] = with_dots
 
 
 def dot() -> Tag:

@@ -1,0 +1,28 @@
+"""Which sections of a chapter are its core, and how its card lists them."""
+
+import importlib
+
+import pytest
+
+from tools.paths import ROOT
+
+
+@pytest.fixture
+def core(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
+    return importlib.import_module("core")
+
+
+def test_the_page_for_teachers_names_the_core(core):
+    plans = "Read sections 6.1 to 6.3 and section 6.7; chapter 07 needs sections 6.5 and 6.6."
+    expected = {"6.1", "6.2", "6.3", "6.5", "6.6", "6.7"}
+    assert core.core_sections(plans) == expected
+
+
+def test_three_or_more_sections_in_a_row_are_a_range(core):
+    assert core.consecutive(["6.1", "6.2", "6.3", "6.5", "6.7", "6.8"]) == [
+        ("6.1", "6.3"),
+        ("6.5", "6.5"),
+        ("6.7", "6.7"),
+        ("6.8", "6.8"),
+    ]
