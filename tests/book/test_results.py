@@ -3,7 +3,6 @@
 The numbers of the results pages are written from the records (``tools/result_prose.py``).
 """
 
-import json
 import re
 
 import numpy as np
@@ -15,6 +14,7 @@ from gtcourse.course.exercises.chapter10 import small_molecules
 from gtcourse.course.records import measurement, read_records, recorded
 from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.recipes import get_recipe
+from tools.pages import experiment, listed
 from tools.paths import ROOT, TEXTS
 from tools.result_tables import VARIANTS
 
@@ -32,8 +32,7 @@ def test_ignored_bond_types_raise_the_error_for_every_number_of_rounds():
 
 
 def test_the_cost_of_a_prediction_without_pytorch_is_that_of_the_record():
-    path = ROOT / "experiments/records/without-pytorch-benchmark.json"
-    record = json.loads(path.read_text(encoding="utf-8"))
+    record = experiment("without-pytorch-benchmark")
     alone, package = record["onnx"], record["package"]
     page = (ROOT / "book/onnx.md").read_text(encoding="utf-8")
     stated = [
@@ -55,9 +54,9 @@ def test_the_errors_on_the_page_on_onnx_are_those_of_its_model():
     of_model = load("grpe-100k/molecules").predict([*smiles])
     assert predicted == pytest.approx(of_model.tolist(), abs=1e-3)
     exact = [penalized_logp(Chem.MolFromSmiles(text)) for text in smiles]
-    assert f"are {listed(exact, 3)}".replace("-", "\N{MINUS SIGN}") in page
+    assert f"are {numbers(exact, 3)}".replace("-", "\N{MINUS SIGN}") in page
     errors = [abs(a - b) for a, b in zip(predicted, exact, strict=True)]
-    assert f"off by {listed(errors, 2)}" in page
+    assert f"off by {numbers(errors, 2)}" in page
     (error, *_) = (run.result["test_mae"] for run in recorded("grpe-100k/molecules"))
     assert f"the mean absolute error of this model is {error:.2f}" in page
     assert min(graph.num_nodes for graph in load_dataset("molecules").train) == 9
@@ -81,14 +80,12 @@ def chapter(number: str) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def listed(values: list[float], digits: int) -> str:
-    *others, last = (f"{value:.{digits}f}" for value in values)
-    return f"{', '.join(others)} and {last}"
+def numbers(values: list[float], digits: int) -> str:
+    return listed(f"{value:.{digits}f}" for value in values)
 
 
 def test_the_trials_that_chapters_mention_are_recorded():
-    records = json.loads((ROOT / "experiments/records/trials.json").read_text(encoding="utf-8"))
-    found = {name: record["result"] for name, record in records.items()}
+    found = {name: record["result"] for name, record in experiment("trials").items()}
     first = chapter("01")
     assert f"the error on eight tokens fell to {found['longer_lookup']:.2f}." in first
     mean = found["readouts"]["mean"]
@@ -100,18 +97,18 @@ def test_the_trials_that_chapters_mention_are_recorded():
     assert stated in first
     two = found["three_bonds"]["2 layers"]
     three = found["three_bonds"]["3 layers"]
-    reached = f"two layers reached {listed(two, 2)}, and three layers {listed(three, 2)}"
+    reached = f"two layers reached {numbers(two, 2)}, and three layers {numbers(three, 2)}"
     assert reached in chapter("03")
     walks = found["walk_steps"]
-    assert f"three seeds reach {listed(walks['10 steps'], 1)} %" in chapter("04")
-    assert f"$k = 5$ reached {listed(walks['5 steps'], 1)} %" in chapter("04")
-    assert f"$k = 6$ reached {listed(walks['6 steps'], 1)} %" in chapter("04")
+    assert f"three seeds reach {numbers(walks['10 steps'], 1)} %" in chapter("04")
+    assert f"$k = 5$ reached {numbers(walks['5 steps'], 1)} %" in chapter("04")
+    assert f"$k = 6$ reached {numbers(walks['6 steps'], 1)} %" in chapter("04")
     (signnet,) = {f"{accuracy:.2f}" for accuracy in found["longer_signnet"]}
     assert f"with SignNet reaches {signnet} with each of three seeds" in chapter("06")
     assert f"an accuracy of {signnet} with each of the seeds 0 to 2" in chapter("06")
-    longer = f"the bonds reach {listed(found['longer_bonds'], 3)} with three seeds"
+    longer = f"the bonds reach {numbers(found['longer_bonds'], 3)} with three seeds"
     assert longer in chapter("06")
-    assert f"this model reaches {listed(found['slow_bias'], 3)} with three seeds" in chapter("06")
+    assert f"this model reaches {numbers(found['slow_bias'], 3)} with three seeds" in chapter("06")
     assert f"nearest neighbours scores {found['two_nearest']:.3f} " in chapter("07")
     heads = found["ten_seeds"]["2 heads"]
     failed = [error for error in heads if error > 0.001]

@@ -94,7 +94,7 @@ def test_the_notes_explain_a_size_that_differs_from_the_printed_one(name):
     """It is the printed one, to half a percent, or a note is about the number of parameters."""
     recipe = get_recipe(name)
     printed = recipe.paper_parameters
-    said = [note.paper for note in recipe.notes if note.about.endswith(PARAMETERS)]
+    said = [note.paper for note in recipe.notes if note.about in PARAMETERS]
     if printed is None:
         assert said == ["not stated"]
     elif abs(count(name) - printed) > 0.005 * printed:
@@ -111,11 +111,7 @@ def test_every_note_is_about_a_recipe_and_says_what_differs():
     for pattern, note in NOTES:
         assert any(pattern.fullmatch(name) for name in RECIPES), note
         assert note.paper or note.code or note.here, note
-        assert (
-            note.here
-            or note.about in ("parameters", "seeds", "printed result")
-            or (note.about == "where the number of parameters is printed")
-        ), note
+        assert note.here or note.about in (*PARAMETERS, "seeds", "printed result"), note
         assert note.entry in {"", *entries}, note
 
 
