@@ -30,7 +30,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import torch
@@ -58,7 +57,7 @@ from gtcourse.models.config import (
     check_given,
 )
 from gtcourse.models.mlp import mlp
-from gtcourse.models.old_weights import rename, split
+from gtcourse.models.old_weights import read_renamed, rename, split
 
 
 @dataclass(frozen=True)
@@ -156,6 +155,7 @@ class EGTAttention(nn.Module):
         self.edge_bias = nn.Linear(d_edge, num_heads)
         self.edge_gate = nn.Linear(d_edge, num_heads) if gated else None
         self.output = nn.Linear(d_model, d_model) if aggregate else None
+        # The weights of egt-100k/molecules are of release 0.2, which had one map for each norm.
         self.register_load_state_dict_pre_hook(read_fused_maps)
 
     def extra_repr(self) -> str:
@@ -304,9 +304,8 @@ class EGTLayer(nn.Module):
             self.edge_output = nn.Linear(num_heads, d_edge)
             self.edge_ffn = FeedForward(d_edge, edge_multiplier, norm_eps)
             self.edge_dropout = nn.Dropout(edge_dropout)
-        self.register_load_state_dict_pre_hook(
-            partial(rename, renamed={"node_network.": "node_ffn.", "edge_network.": "edge_ffn."})
-        )
+        # The names in the weights of egt-100k/molecules, which are of release 0.2.
+        read_renamed(self, {"node_network.": "node_ffn.", "edge_network.": "edge_ffn."})
 
     def forward(
         self, h: Tensor, e: Tensor, *, mask: Tensor | None = None, return_attention: bool = False
@@ -603,6 +602,7 @@ class EGT(nn.Module):
 
         self.reset_parameters()
         self.node_encodings.extend(node_encodings or [])
+        # As in the weights of egt-100k/molecules; own ones of release 0.2 may have virtual nodes.
         self.register_load_state_dict_pre_hook(read_old_inputs)
 
     def reset_parameters(self) -> None:
@@ -728,20 +728,20 @@ class EGT(nn.Module):
         return e[:, q:, q:]  # [B, N, N, d_e]
 
 
-# Weights of earlier releases
+# Weights of release 0.2: those of egt-100k/molecules, and a reader's own
 
 
 def read_fused_maps(
     attention: EGTAttention, state_dict: dict[str, Tensor], prefix: str, *_: object
 ) -> None:
-    """Splits one map into Q, K and V, and another into E and G, when old weights are loaded."""
+    """Splits one map into Q, K and V, and another into E and G."""
     split(state_dict, prefix, "qkv", ("query", "key", "value"))
     terms = ("edge_bias",) if attention.edge_gate is None else ("edge_bias", "edge_gate")
     split(state_dict, prefix, "edge_input", terms)
 
 
 def read_old_inputs(model: EGT, state_dict: dict[str, Tensor], prefix: str, *_: object) -> None:
-    """Gives the parts of the inputs their present names when old weights are loaded."""
+    """Gives the parts of the inputs their present names."""
     renamed = {
         "node_input.features.table.": "node_input.features.",
         "node_input.features.linear.": "node_input.features.",

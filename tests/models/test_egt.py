@@ -1,5 +1,7 @@
 """EGT's attention, start and layer; the whole model stands beside its loop in ``properties``."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -29,6 +31,44 @@ def unread(model: EGT) -> set[str]:
     last = f"layers.{model.config.num_layers - 1}.attention"
     maps = ("value", "edge_gate") if model.config.gated else ("value",)
     return {f"{last}.{name}.{part}" for name in maps for part in ("weight", "bias")}
+
+
+OLD_NAMES = {
+    "node_ffn.": "node_network.",
+    "edge_ffn.": "edge_network.",
+    "input.features.weight": "input.features.table.weight",
+    "virtual_nodes.pairs.weight": "edge_input.virtual",
+    "virtual_nodes.nodes.weight": "virtual_nodes",
+}
+FUSED = {"qkv": ("query", "key", "value"), "edge_input": ("edge_bias", "edge_gate")}
+
+
+def as_in_release_0_2(model: EGT) -> dict[str, torch.Tensor]:
+    """A model's weights under their old names, with several maps in one."""
+    state = model.state_dict()
+    for layer in range(model.config.num_layers):
+        for fused, names in FUSED.items():
+            for kind in ("weight", "bias"):
+                maps = [f"layers.{layer}.attention.{name}.{kind}" for name in names]
+                found = [state.pop(name) for name in maps if name in state]
+                state[f"layers.{layer}.attention.{fused}.{kind}"] = torch.cat(found)
+    for new, old in OLD_NAMES.items():
+        state = {name.replace(new, old): values for name, values in state.items()}
+    return state
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("config", [EGTS["graph"], replace(EGTS["graph"], gated=False)])
+def test_weights_of_release_0_2_are_read(config):
+    config = replace(config, virtual_nodes=2)
+    model = large_weights(EGT(config)).eval()
+    old = as_in_release_0_2(model)
+    assert {"virtual_nodes", "edge_input.virtual", "layers.0.attention.qkv.bias"} <= old.keys()
+    assert not old.keys() & {"node_input.features.weight", "layers.0.attention.query.weight"}
+    read = EGT(config).double().eval()
+    read.load_state_dict(old)
+    batch = collate(encoded(graph_of(4, [(0, 1), (1, 2)])))
+    assert torch.equal(read(batch), model(batch))
 
 
 def test_dot_product_is_clipped_before_the_edge_bias_is_added():
