@@ -48,21 +48,21 @@ TREES = replace(
 
 ABLATION = {
     "grpe": {},
-    "grpe-no-query": {"terms": ("key", "value")},
-    "grpe-no-key": {"terms": ("query", "value")},
-    "grpe-no-value": {"terms": ("query", "key")},
+    "grpe-no-query": {"terms": ("key_context", "value")},
+    "grpe-no-key": {"terms": ("query_context", "value")},
+    "grpe-no-value": {"terms": ("query_context", "key_context")},
     "grpe-query-row": {"key_context": "query_row"},
     "grpe-bias": {"terms": (), "bias": True},
     "grpe-bias-value": {"terms": ("value",), "bias": True},
 }
 """What the logits know of a pair, and whether the values know it."""
 
-LOGITS = {"terms": ("query", "key"), "bias": True}
+LOGITS = {"terms": ("query_context", "key_context"), "bias": True}
 ONE_TERM = {
     "one-head-bias": {"terms": (), "bias": True},
-    "one-head-query": {"terms": ("query",)},
-    "one-head-key": {"terms": ("key",)},
-    "one-head-key-row": {"terms": ("key",), "key_context": "query_row"},
+    "one-head-query": {"terms": ("query_context",)},
+    "one-head-key": {"terms": ("key_context",)},
+    "one-head-key-row": {"terms": ("key_context",), "key_context": "query_row"},
     "one-head-value": {"terms": ("value",)},
     "one-head-logits": LOGITS,
 }

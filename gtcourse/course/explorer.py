@@ -42,7 +42,7 @@ READS = {
     },
     "GRPE": {
         "target": "graph",
-        "terms": ("query", "key", "value"),
+        "terms": ("query_context", "key_context", "value"),
         "bias": False,
         "edge_step": None,
         "key_context": "key_column",

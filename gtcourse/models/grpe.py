@@ -28,6 +28,8 @@ j; row i is the query's.
 from __future__ import annotations
 
 import math
+import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -61,6 +63,9 @@ from gtcourse.models.config import (
 
 KeyContext = Literal["key_column", "query_row"]
 
+OLD_TERMS = {"query": "query_context", "key": "key_context"}
+"""What releases before 0.10 called the terms of Eqs. 6 and 7."""
+
 
 @dataclass(frozen=True)
 class GRPEConfig(GraphConfig):
@@ -80,8 +85,12 @@ class GRPEConfig(GraphConfig):
     num_layers: PositiveInt = 12  #: layers
     d_hidden: PositiveInt | None = None  #: inner width of the feed-forward network; by default d
     max_distance: NotNegativeInt = 5  #: longest distance with a vector of its own, L
-    #: what relations are combined with: queries (Eq. 6), keys (Eq. 7) and values (Eq. 9)
-    terms: tuple[Literal["query", "key", "value"], ...] = ("query", "key", "value")
+    #: where relations enter: the query context (Eq. 6), the key context (Eq. 7), the values (Eq. 9)
+    terms: tuple[Literal["query_context", "key_context", "value"], ...] = (
+        "query_context",
+        "key_context",
+        "value",
+    )
     bias: bool = False  #: whether relations have Graphormer's scalars (Eq. 4)
     #: "key_column" as in Eq. 7, or "query_row" as in the authors' code
     key_context: KeyContext = "key_column"
@@ -91,6 +100,23 @@ class GRPEConfig(GraphConfig):
     #: in training, bound of uniform noise on the embeddings; 0.2 in the authors' code
     node_noise: NotNegativeFloat = 0.0
 
+    def __post_init__(self) -> None:
+        if isinstance(self.terms, tuple) and not OLD_TERMS.keys().isdisjoint(self.terms):
+            terms = tuple(OLD_TERMS.get(term, term) for term in self.terms)
+            warnings.warn(
+                f"terms is {self.terms} and should now be {terms}; the old names will be removed "
+                "in the next release.",
+                FutureWarning,
+                stacklevel=3,
+            )
+            object.__setattr__(self, "terms", terms)
+        super().__post_init__()
+
+
+def in_todays_names(config: str) -> str:
+    """The text of a configuration that an earlier release may have written, with today's terms."""
+    return re.sub(r"'(query|key)'", lambda term: repr(OLD_TERMS[term[1]]), config)
+
 
 # Sections 4.1 and 4.2: the layer
 
@@ -98,11 +124,12 @@ class GRPEConfig(GraphConfig):
 class RelationTables(NamedTuple):
     """A vector for each of T relations, ``[T, d]``; None for a term that is left out.
 
-    The names are the paper's: a query is multiplied with the table called key, as it is with a key.
+    The names are the paper's: the query context multiplies a query with the table called key, as
+    the dot product multiplies it with a key.
     """
 
-    key: Tensor | None = None  #: multiplied with queries (Eq. 6)
-    query: Tensor | None = None  #: multiplied with keys (Eq. 7)
+    key: Tensor | None = None  #: multiplied with queries in the query context (Eq. 6)
+    query: Tensor | None = None  #: multiplied with keys in the key context (Eq. 7)
     value: Tensor | None = None  #: added to values (Eq. 9)
     bias: Tensor | None = None  #: Graphormer's scalars (Eq. 4), ``[T, H]``
 
@@ -466,14 +493,12 @@ class GRPE(nn.Module):
         self.relations = Relations(
             config.num_edge_types, config.edge_step, config.max_distance, config.virtual_node
         )
-        # A term is named after what it is multiplied with, and its table as in the paper: the term
-        # "key" (Eq. 7) has the table "query", and the term "query" (Eq. 6) the table "key".
         edge_types = self.relations.num_edge_types
         distances = config.max_distance
         self.tables = nn.ModuleDict()
-        if "key" in config.terms:
+        if "key_context" in config.terms:  # Eq. 7
             self.tables["query"] = RelationEmbedding(edge_types, distances, d_model)
-        if "query" in config.terms:
+        if "query_context" in config.terms:  # Eq. 6
             self.tables["key"] = RelationEmbedding(edge_types, distances, d_model)
         if "value" in config.terms:
             self.tables["value"] = RelationEmbedding(edge_types, distances, d_model)

@@ -37,6 +37,7 @@ from gtcourse.graphs.published import (
     PUBLICATIONS,
     dataset_names,
 )
+from gtcourse.models.grpe import in_todays_names
 from gtcourse.names import check_data_source
 from gtcourse.recipes import as_recipe
 from gtcourse.recipes.adapt import standardised
@@ -507,4 +508,6 @@ def claim(out: Path, what: dict[str, Any], commit: str, resume: bool | None) -> 
 def _compared(what: dict[str, Any]) -> dict[str, Any]:
     """What two runs have to share to count as the same, by name; notes say nothing about a run."""
     config = {name: value for name, value in what["config"].items() if name != "notes"}
+    if "build_model" in config:
+        config["build_model"] = in_todays_names(config["build_model"])
     return config | {"data": what["data"], "seed": what["seed"]}

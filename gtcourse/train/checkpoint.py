@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from gtcourse.graphs.io import check_same, write_tensors
+from gtcourse.models.grpe import in_todays_names
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -141,6 +142,8 @@ class Checkpoint:
             return Progress()
         state = self._read()
         saved = state["run"]
+        if "terms" in saved:  # of GRPE
+            saved["terms"] = in_todays_names(saved["terms"])
         ours = {
             name: value
             for name, value in self.identity.items()

@@ -2236,8 +2236,8 @@ KINDS = [
     ),
     (
         "a term that does not exist",
-        call(GRPEConfig, terms=("query", "qery")),
-        "terms is ('query', 'qery'); expected each entry to be one of 'query', 'key', 'value'.",
+        call(GRPEConfig, terms=("query_context", "qery")),
+        "terms is ('query_context', 'qery'); expected each entry to be one of 'query_context', ",
     ),
     (
         "a fractional number of categories",

@@ -87,7 +87,7 @@ def test_the_largest_distance_has_its_own_vector_as_in_the_paper_but_not_in_the_
 
 @torch.no_grad()
 def test_dividing_by_the_root_of_d_scales_all_three_terms_equally():
-    config = replace(SMALL, terms=("query", "key"), num_layers=1, num_heads=4)
+    config = replace(SMALL, terms=("query_context", "key_context"), num_layers=1, num_heads=4)
     model = large_weights(GRPE(config))
     batch = path(4)
     logits = logits_of(model, batch)

@@ -105,9 +105,9 @@ def attention_loop(attention, h: list[Tensor], pairs: dict, tables, config) -> t
             for j in range(N):
                 k = linear(attention.key, h[j])[part]
                 a = dot(q, k)
-                if "query" in config.terms:  # Eq. 6
+                if "query_context" in config.terms:  # Eq. 6
                     a = a + dot(q, vectors["key"][i, j][part])
-                if "key" in config.terms:  # Eq. 7
+                if "key_context" in config.terms:  # Eq. 7
                     context = k if config.key_context == "key_column" else k_i
                     a = a + dot(context, vectors["query"][i, j][part])
                 a = a / math.sqrt(K)  # Eq. 8

@@ -88,8 +88,8 @@ WRONG = [
     (GraphormerConfig, {"num_edge_features": 1}, "expected only one of the two"),
     (
         GRPEConfig,
-        {"terms": ("query", "keys")},
-        "expected each entry to be one of 'query', 'key', 'value'",
+        {"terms": ("query_context", "keys")},
+        "expected each entry to be one of 'query_context', 'key_context', 'value'",
     ),
     (GRPEConfig, {"key_context": "row"}, "expected one of 'key_column', 'query_row'"),
     (GRPEConfig, {"target": "edge"}, "expected one of 'graph', 'node'"),

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from gtcourse import collate
-from gtcourse.models import GRPE, GRPEAttention, RelationTables
+from gtcourse.models import GRPE, GRPEAttention, GRPEConfig, RelationTables
+from gtcourse.models.grpe import in_todays_names
 from tests.graphs.small import graph_of
 from tests.models.small import GRPE as SMALL
 from tests.models.small import PRECISIONS, Largest, encoded, large_weights, load, reference
@@ -34,6 +35,21 @@ def test_float_edge_features_are_binned_by_edge_step():
             graph.edge_attr = torch.tensor([[length], [0.0]], dtype=dtype)
             relation = model.relations(collate(encoded(graph)))[0]
             assert int(relation[1, 2]) == 1 + kind
+
+
+def test_the_old_names_of_the_terms_are_read_with_a_warning():
+    with pytest.warns(FutureWarning, match=r"should now be \('query_context', 'value'\)"):
+        old = replace(SMALL, terms=("query", "value"))
+    assert old == replace(SMALL, terms=("query_context", "value"))
+    text = repr(GRPEConfig())
+    before = text.replace("'query_context', 'key_context'", "'query', 'key'")
+    assert before != text
+    assert in_todays_names(before) == in_todays_names(text) == text
+
+
+def test_each_term_has_the_tables_of_its_equation():
+    for term, table in (("query_context", "key"), ("key_context", "query"), ("value", "value")):
+        assert list(GRPE(replace(SMALL, terms=(term,))).tables) == [table]
 
 
 def test_key_contexts_differ_even_for_symmetric_relations():

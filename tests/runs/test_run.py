@@ -11,7 +11,7 @@ import torch
 from gtcourse.encodings import AddRings, AddShortestPaths
 from gtcourse.encodings.prepare import prepare
 from gtcourse.graphs import MISSING_LABEL
-from gtcourse.graphs.io import write_arrays
+from gtcourse.graphs.io import write_arrays, write_tensors
 from gtcourse.graphs.molecules import fingerprints
 from gtcourse.predict import fine_tuned, load
 from gtcourse.recipes import get_recipe
@@ -25,6 +25,7 @@ from gtcourse.runs.run import (
     read_fingerprints,
     train,
 )
+from gtcourse.train.checkpoint import read_tensors
 from tests.graphs.small import assert_same
 from tests.train.tiny_data import tiny, tiny_zinc_file
 
@@ -142,6 +143,25 @@ def test_a_run_is_resumed_although_the_notes_of_its_recipe_were_rewritten(monkey
     begun["config"]["notes"] = "the weights are the best in validation; as an earlier release said"
     path.write_text(json.dumps(begun))
     assert run(tmp_path, resume=True).config["notes"] != begun["config"]["notes"]
+
+
+def test_a_run_that_an_earlier_release_began_under_old_names_is_resumed(monkeypatch, tmp_path):
+    recipe = get_recipe("grpe-small/zinc").at(epochs=1, batch_size=4)
+    with monkeypatch.context() as patch:
+        patch.setattr("gtcourse.runs.run._result", raise_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, tiny("zinc", 6), command="", out=tmp_path)
+    path = tmp_path / "run.json"
+    todays = path.read_text()
+    old = todays.replace("'query_context', 'key_context'", "'query', 'key'")
+    assert old != todays
+    path.write_text(old)
+    (checkpoint,) = tmp_path.rglob("last.ckpt")
+    state = read_tensors(checkpoint)
+    assert state["run"]["terms"] == "('query_context', 'key_context', 'value')"
+    state["run"]["terms"] = "('query', 'key', 'value')"
+    write_tensors(checkpoint, state)
+    assert train(recipe, tiny("zinc", 6), command="", out=tmp_path, resume=True).result
 
 
 @pytest.mark.parametrize("change", ["y", "x", "split"])
