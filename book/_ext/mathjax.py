@@ -84,6 +84,7 @@ var MathJax = {
 """
 # An error is returned as text, because an exception's message would contain all of MathJax.
 FUNCTIONS = """
+const LONG = %d;
 MathJax.config.startup.ready();
 function setFormula(tex, display) {
   const { adaptor, output, document } = MathJax.startup;
@@ -95,11 +96,33 @@ function setFormula(tex, display) {
   } catch (error) {
     return JSON.stringify({ error: error.message });
   }
-  const html = adaptor.outerHTML(formula.typesetRoot);
-  return JSON.stringify({ html, width: output.getBBox(formula, document).w });
+  const width = output.getBBox(formula, document).w;
+  if (!display && width > LONG) letBreak(formula);
+  return JSON.stringify({ html: adaptor.outerHTML(formula.typesetRoot), width });
+}
+const [BINARY, RELATION, OPENING, CLOSING, PUNCTUATION] = [2, 3, 4, 5, 6];  // TeX's classes
+function letBreak(formula) {
+  const { adaptor } = MathJax.startup;
+  const math = adaptor.firstChild(formula.typesetRoot);
+  const parts = adaptor.childNodes(math);
+  const outside = [], commas = [], inside = [];  // of parentheses
+  let depth = 0;
+  formula.root.childNodes[0].childNodes.forEach(({ texClass }, at) => {
+    depth += (texClass === OPENING) - (texClass === CLOSING);
+    if (texClass === RELATION || texClass === BINARY && depth === 0) outside.push(parts[at]);
+    else if (texClass === PUNCTUATION) commas.push(parts[at]);
+    else if (texClass === BINARY) inside.push(parts[at]);
+  });
+  for (const part of [outside, commas, inside].find((places) => places.length) ?? [])
+    if (adaptor.next(part)) adaptor.insert(adaptor.node("mjx-break"), adaptor.next(part));
+  adaptor.setAttribute(formula.typesetRoot, "data-long", "");
 }
 const styles = () => MathJax.startup.adaptor.textContent(MathJax.chtmlStylesheet());
 """
+LONG = 15
+"""In em, of a formula in a line: from here on it may break, as in TeX, after a relation or a binary
+operator outside parentheses. Without any, it breaks after commas, or else after the operators
+inside. A phone's line has 20 em."""
 TIMEOUT = 60
 """Seconds for one formula."""
 
@@ -127,7 +150,7 @@ def engine() -> MiniRacer:
     atexit.register(v8.close)
     folder = mathjax_folder()
     parts = [(folder / f"{part}.js").read_text(encoding="utf-8") for part in PARTS]
-    for script in (SETTINGS, "\n".join(parts), FUNCTIONS):
+    for script in (SETTINGS, "\n".join(parts), FUNCTIONS % LONG):
         v8.eval(script)
     return v8
 

@@ -16,6 +16,9 @@ from tools.paths import HTML
 OURS = {"'self'", "'unsafe-inline'", "'none'", "data:", "blob:", "file:"}
 RAW_TEX = re.compile(r"\$\$|\\\(|\\\[|\\(?:frac|begin|sum|sqrt|mathbb|operatorname|cdot|tfrac)\b")
 SET = "mjx-container[data-tex]:has(> mjx-math)"
+UNBREAKABLE = re.compile(
+    r'data-tex="([^"]*)"[^>]*data-long="">(?:(?!<mjx-break|</mjx-math>).)*</mjx-math>'
+)
 SPOKEN = "mjx-assistive-mml > math"
 NOT_PROSE = {"script", "style", "pre", "code", "textarea"}
 
@@ -54,6 +57,7 @@ def read(html: str) -> Page:
     """In one walk over the elements: a drawing has thousands, and each CSS selector visits all."""
     soup = BeautifulSoup(html, "html.parser")
     found = policy_faults(soup)
+    found += [f"no line can break in the long formula {tex}" for tex in UNBREAKABLE.findall(html)]
     links, ids, formulas, not_prose = [], set(), [], []
     for element in soup.find_all(True):
         ids.update((element.get("id"), element.get("name")))

@@ -59,3 +59,31 @@ def test_equation_numbers_do_not_become_ids(set_formula):
 def test_sphinx_writes_pages_with_formulas_in_one_process(mathjax):
     """A forked process would have V8's memory, but not the threads that run it."""
     assert mathjax["setup"](Mock())["parallel_write_safe"] is False
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["A^2 =", "6 I +", "2 A +", "2 (J - I - A) =", "4 I +", "2 J"],
+        [r"\rho(\phi(v_1) + \phi(-v_1),", r"\dots,", r"\phi(v_k) + \phi(-v_k))"],
+        [
+            r"(q_i \cdot",
+            "k_j +",
+            r"q_i \cdot",
+            "R^{key}_r +",
+            r"k_j \cdot",
+            r"R^{query}_r) / \sqrt K",
+        ],
+    ],
+    ids=["outside parentheses", "after commas", "inside parentheses"],
+)
+def test_a_long_formula_in_a_line_may_break(set_formula, pieces):
+    html = set_formula(" ".join(pieces), display=False)
+    broken = [BeautifulSoup(part, "html.parser") for part in html.split("<mjx-break></mjx-break>")]
+    letters = [len(part.select("mjx-c")) for part in broken]
+    assert letters == [set_formula(piece, display=False).count("<mjx-c ") for piece in pieces]
+    assert "<mjx-break>" not in set_formula(" ".join(pieces), display=True)
+
+
+def test_a_short_formula_in_a_line_does_not_break(set_formula):
+    assert "<mjx-break>" not in set_formula("a = b + c", display=False)
