@@ -50,7 +50,7 @@ function copyFormulas() {
 // What scrolls sideways is reached with the keyboard, and nothing else becomes a stop on the way.
 // While there is more at the right, its edge fades (book.css). On a phone, words above it say so as well
 // until it is scrolled; they take no room.
-const SCROLLING = `.bd-article :is(pre, .highlight, .output, .math, mjx-container[display], table,
+const SCROLLING = `.bd-article :is(pre, .highlight, .output, div.math, mjx-container[display], table,
   .pst-scrollable-table-container, .cell_output div[style*="overflow-x"])`;
 
 function reachScrolling() {
@@ -66,6 +66,7 @@ function reachScrolling() {
     });
     places.forEach(fade);
   };
+  if (PHONE.matches) all.forEach(fitTable);
   reach(all);
   if (PHONE.matches) all.filter((place) => place.hasAttribute("data-more")).forEach(sayMore);
   const sizes = new ResizeObserver((changes) => reach(changes.map((change) => change.target)));
@@ -84,17 +85,33 @@ function sayMore(place) {
   place.addEventListener("scroll", () => words.remove(), { once: true, passive: true });
 }
 
-// On a phone, the column with a table's result stands beside the names of its rows.
-const RESULT = /^(test|validation )?\s*(mae|error|ours|accuracy|f1|ours, mae)$/i;
+// On a phone, the column with a table's result stands beside the names of its rows, and next to it how
+// far this is from the published one, or with how much of its training.
+const RESULT = /^(test|validation )?\s*(mae|error|ours|accuracy|f1|ours, mae|this\srun|our mae, .*)$/i;
+const COMPARED = /^(difference|share)$/i;
 
 function resultFirst() {
   if (!PHONE.matches) return;
   for (const table of document.querySelectorAll(".bd-article table:has(thead)")) {
+    if (table.querySelector("[colspan], [rowspan]")) continue;
     const heads = [...table.tHead.rows].at(-1).cells;
-    const column = [...heads].findIndex((head) => RESULT.test(head.textContent.trim()));
-    if (column < 2 || table.querySelector("[colspan], [rowspan]")) continue;
-    for (const row of table.rows) row.cells[0]?.after(row.cells[column] ?? "");
+    [RESULT, COMPARED].forEach((wanted, place) => {
+      const column = [...heads].findIndex((head) => wanted.test(head.textContent.trim()));
+      if (column < place + 2) return;
+      for (const row of table.rows) row.cells[place]?.after(row.cells[column] ?? "");
+    });
   }
+}
+
+// On a phone, a table that is a little too wide gets smaller letters, of at least 11 pixels.
+function fitTable(frame) {
+  const table = frame.tagName === "TABLE" ? frame : frame.querySelector(":scope > table");
+  if (!table || frame.scrollWidth <= frame.clientWidth) return;
+  for (const size of [12, 11]) {
+    table.style.fontSize = `${size}px`;
+    if (frame.scrollWidth <= frame.clientWidth) return;
+  }
+  table.style.fontSize = "";
 }
 
 // The button below a figure (figures.py) opens it at its own size; a drawing's viewBox is in points, of

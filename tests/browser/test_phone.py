@@ -1,5 +1,6 @@
 """On a phone: where the reader is, formulas and figures that are too wide, and text that stays."""
 
+import re
 import time
 from collections import Counter
 
@@ -71,6 +72,19 @@ def test_wide_formulas_can_be_scrolled_to_their_end(phone, book):
     assert phone.evaluate(CUT) == []
 
 
+def test_a_long_formula_in_a_line_breaks_within_its_paragraph(phone, book):
+    phone.goto(f"{book}/notebooks/02_transformer.html")
+    phone.evaluate("document.fonts.ready.then(() => true)")
+    lines = """() => [...document.querySelectorAll(".bd-article mjx-container[data-long]")]
+      .map((formula) => {
+        const room = formula.closest("p, li").getBoundingClientRect();
+        const boxes = [...formula.querySelectorAll("mjx-c")].map((c) => c.getBoundingClientRect());
+        const inside = boxes.every((box) => box.left >= room.left && box.right <= room.right);
+        return inside && Math.max(...boxes.map((box) => box.top)) - boxes[0].top > 10;
+      })"""
+    assert phone.evaluate(lines) == [True] * 3
+
+
 def test_the_words_about_scrolling_are_folded_with_their_table(phone, book):
     phone.goto(f"{book}/notebooks/11_what_attention_sees.html")
     phone.evaluate("window.bookReady")
@@ -80,6 +94,36 @@ def test_the_words_about_scrolling_are_folded_with_their_table(phone, book):
     stray = """() => [...document.querySelectorAll(".more")]
       .filter((more) => more.nextElementSibling?.matches("details:not([open])")).length"""
     assert phone.evaluate(stray) == 0
+    gaps = """() => [...document.querySelectorAll(".more")].filter((more) => more.checkVisibility())
+      .map((more) => {
+        const next = more.nextElementSibling;
+        const scrolling = next.matches("[data-more]") ? next : next.querySelector("[data-more]");
+        return scrolling.getBoundingClientRect().top - more.getBoundingClientRect().top;
+      })"""
+    assert 0 < max(phone.evaluate(gaps)) < 40
+
+
+def test_the_answer_of_a_results_table_is_in_sight(phone, book):
+    phone.goto(f"{book}/book/results/index.html")
+    phone.evaluate("window.bookReady")
+    heads = phone.locator("th", has_text=re.compile(r"^\s*(difference|share)\s*$")).all()
+    boxes = [head.bounding_box() for head in heads]
+    assert sum(box["x"] + box["width"] <= PHONE["width"] - 20 for box in boxes) >= 4
+    answers = """() => [...document.querySelectorAll(".bd-article table:has(thead)")].map((table) =>
+      [...table.tHead.rows[0].cells].slice(0, 3).map((head) => head.textContent.trim()))"""
+    assert phone.evaluate(answers).count(["recipe", "ours", "difference"]) == 2
+
+
+@pytest.mark.parametrize("name", ["book/results/index", "notebooks/06_graphormer"])
+def test_no_table_is_too_wide_by_a_few_pixels(phone, book, name):
+    phone.goto(f"{book}/{name}.html")
+    phone.evaluate("window.bookReady")
+    excess = """() => [...document.querySelectorAll(
+        ".bd-article :is(.pst-scrollable-table-container, .cell_output table)")]
+      .map((frame) => frame.scrollWidth / frame.clientWidth)"""
+    widths = phone.evaluate(excess)
+    assert len(widths) > 4
+    assert not [width for width in widths if 1 < width < 1.07]
 
 
 @pytest.mark.parametrize("name", ["book/which_model", "notebooks/12_from_a_laptop_to_a_cluster"])
