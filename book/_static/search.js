@@ -355,8 +355,7 @@ function excerpt(text, asked) {
   return shortened(sentences[worths.indexOf(Math.max(...worths))].trim());
 }
 
-function marked(text, asked) {
-  const paragraph = document.createElement("p");
+function marked(text, asked, paragraph = document.createElement("p")) {
   let end = 0;
   for (const match of text.matchAll(WRITTEN)) {
     if (which(match[0], asked) < 0) continue;
@@ -382,7 +381,8 @@ function answer(query, place, root, most = 30) {
   place.replaceChildren(count);
   for (const { section, asked } of found.slice(0, most)) {
     const heading = Object.assign(document.createElement(most > 10 ? "h2" : "p"), { className: "found" });
-    heading.append(Object.assign(document.createElement("a"), { href: root + section.url, textContent: section.title }));
+    const link = Object.assign(document.createElement("a"), { href: root + section.url });
+    heading.append(marked(section.title, asked, link));
     const page = Object.assign(document.createElement("p"), { className: "page" });
     page.textContent = section.page === section.title ? "" : section.page;
     place.append(heading, page, marked(section.names ? shortened(section.text) : excerpt(section.text, asked), asked));
