@@ -88,14 +88,14 @@ function sayMore(place) {
 // On a phone, the column with a table's result stands beside the names of its rows, and next to it how
 // far this is from the published one, or with how much of its training.
 const RESULT = /^(test|validation )?\s*(mae|error|ours|accuracy|f1|ours, mae|this\srun|our mae, .*)$/i;
-const COMPARED = /^(difference|share)$/i;
+const GAP = /^(difference|share)$/i;
 
 function resultFirst() {
   if (!PHONE.matches) return;
   for (const table of document.querySelectorAll(".bd-article table:has(thead)")) {
     if (table.querySelector("[colspan], [rowspan]")) continue;
     const heads = [...table.tHead.rows].at(-1).cells;
-    [RESULT, COMPARED].forEach((wanted, place) => {
+    [RESULT, GAP].forEach((wanted, place) => {
       const column = [...heads].findIndex((head) => wanted.test(head.textContent.trim()));
       if (column < place + 2) return;
       for (const row of table.rows) row.cells[place]?.after(row.cells[column] ?? "");
@@ -146,12 +146,16 @@ function nameArrows() {
       arrow.closest("li")?.querySelector("a")?.textContent.trim() ?? "this part"}`);
 }
 
-// The list of the book's pages opens where this page is. The theme leaves it where it was on the page before.
+// The list of the book's pages opens where this page is, or else at its top. The theme leaves it where it was
+// on the page before.
 function showPageInList() {
   const show = () => {
     const entry = [...document.querySelectorAll(".bd-links a.current")].at(-1);
     const list = entry?.closest(".bd-sidebar-primary, dialog");
-    if (!list) return;
+    if (!list) {
+      document.querySelector(".bd-sidebar-primary")?.scrollTo(0, 0);
+      return;
+    }
     const [at, seen] = [entry.getBoundingClientRect(), list.getBoundingClientRect()];
     if (at.top < seen.top || at.bottom > Math.min(seen.bottom, innerHeight))
       list.scrollTop += at.top - seen.top - list.clientHeight / 3;

@@ -60,6 +60,10 @@ def test_the_list_of_pages_scrolls_to_the_current_page(page, book):
     for name in ("notebooks/01_self_attention", "book/bibliography", "notebooks/01_self_attention"):
         page.goto(f"{book}/{name}.html")
         page.wait_for_function(in_view)
+    page.goto(f"{book}/book/bibliography.html")
+    page.wait_for_function(in_view)
+    page.goto(f"{book}/search.html")  # which is not in the list
+    page.wait_for_function("() => document.querySelector('.bd-sidebar-primary').scrollTop === 0")
 
 
 def test_a_formula_is_copied_as_tex(page, book):
@@ -373,6 +377,31 @@ def test_the_search_field_stays_visible_when_the_list_of_pages_scrolls(page, boo
     assert 0 <= field.bounding_box()["y"] < 40
     field.click()  # nothing lies above it
     page.locator("#pst-search-dialog input").wait_for()
+
+
+def test_the_words_of_a_search_are_marked_in_the_titles_and_keys_go_through_them(page, book):
+    page.goto(f"{book}/book/intro.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("attention bias")
+    first = page.locator("#pst-search-dialog .found a").first
+    expect(first.locator("mark")).to_have_text(["attention", "bias"])
+    words = "e => getComputedStyle(e, '::after').content"
+    assert "↑ and ↓" in page.locator("#pst-search-dialog [role=status]").evaluate(words)
+    page.keyboard.press("ArrowDown")
+    expect(first).to_be_focused()
+
+
+def test_folded_code_a_caption_and_the_text_have_one_left_edge(chapter):
+    page = chapter("06")
+    left = """() => {
+      const cell = document.querySelector("div.cell:has(> figure + details)");
+      cell.querySelector("details").open = true;
+      return [...cell.querySelectorAll("figcaption .caption-text, summary, .cell_input")].concat(
+        cell.nextElementSibling).map((each) => Math.round(each.getBoundingClientRect().left));
+    }"""
+    edges = page.evaluate(left)
+    assert len(edges) == 4
+    assert len(set(edges)) == 1
 
 
 def test_search_excerpts_contain_no_source_comments(page, book):

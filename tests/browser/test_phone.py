@@ -231,10 +231,11 @@ def test_the_list_of_pages_opens_at_the_current_page(phone, book):
     assert 0 <= box["y"] <= PHONE["height"] - box["height"]
 
 
-def test_without_scripts_the_themes_bar_is_shown(browser, book):
+def test_without_scripts_the_themes_bar_is_shown_and_no_heading_is_painted(browser, book):
     context = browser.new_context(viewport=PHONE, java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{book}/book/how_to_read.html#budgets")
     assert page.locator("nav.where").count() == 0
     assert page.locator(".bd-header-article").bounding_box()["y"] == 0
+    expect(page.locator("section:target > h2")).to_have_css("background-color", "rgba(0, 0, 0, 0)")
     context.close()
