@@ -16,7 +16,8 @@
     <p class="scale">weight 0 <i></i> <span class="most"></span></p>
     <p class="said"><b>Orange: where the outlined atom looks</b>, in a trained <span class="which"></span>.
       <span class="hint"></span></p>
-    <p class="said result" role="status"></p>`;
+    <p class="said result" role="status"></p>
+    <p class="said">Three models are off by about 3. Which one is not, and <a href="explainer.html">why</a>?</p>`;
   const find = (selector) => [...place.querySelectorAll(selector)];
   const atoms = find(".atom");
   find(".hint")[0].textContent = matchMedia("(pointer: coarse)").matches ? "Tap another atom." : "Point at another atom.";
