@@ -131,6 +131,14 @@ gtcourse.tour = (function () {
     }
 
     place.innerHTML = start;
+    place.addEventListener("keydown", (event) => {  // from answer to answer
+      const answers = [...place.querySelectorAll(".answers button")];
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      const from = answers.indexOf(event.target);
+      if (!step || from < 0) return;
+      event.preventDefault();
+      answers[(from + step + answers.length) % answers.length].focus();
+    });
     place.addEventListener("click", ({ target }) => {
       const { tour: turn, answer } = target.closest("button")?.dataset ?? {};
       if (answer !== undefined) guess = Number(answer);

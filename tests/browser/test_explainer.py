@@ -589,7 +589,7 @@ def test_the_address_restores_choices_and_changes(explainer, page):
     host.get_by_text("Close the gate of head 1, layer 1").click()
     host.locator("[data-flip]").nth(3).click()
     host.locator("[data-channel]").nth(5).click()
-    host.locator("[data-beside]").select_option(label="CSA")
+    host.locator("[data-beside]").select_option(label="compare with CSA")
     host.locator(".panel").nth(1).wait_for()
     host.get_by_label("channel of the second model").select_option(label="channel 7")
     parts = (".prediction", ".chips", ".two")
@@ -702,6 +702,11 @@ def test_choosing_in_one_of_two_models_chooses_in_both(explainer, page):
     panels.nth(1).locator(".bars").press("ArrowRight")
     looked = [panel.locator(".says-row").inner_text().split(" on ")[1] for panel in panels.all()]
     assert looked == ["C4", "C4"]  # O3 was chosen
+    missing = panels.nth(0).locator(".path .none").all_inner_texts()
+    assert [" ".join(text.split()) for text in missing] == ["no gate weight = softmax"]
+    menu = host.get_by_label("compare with")
+    assert menu.locator("option:checked").inner_text() == "compare with EGT"
+    assert menu.locator("option").first.inner_text() == "one model alone"
     before = panels.nth(1).locator("h2").inner_text()
     host.get_by_role("button", name="Remove C7").click()
     assert panels.nth(1).locator("h2").inner_text() != before
@@ -846,6 +851,11 @@ def test_the_tour_can_be_followed_by_keyboard_and_undoes_its_changes(explainer, 
         tour.get_by_text(f"{step} of 11").wait_for()
         if tour.locator("[data-answer]").count():
             asked += 1
+            first, second = tour.locator(".answers button").all()[:2]
+            expect(first).to_be_focused()
+            page.keyboard.press("ArrowRight")
+            expect(second).to_be_focused()
+            page.keyboard.press("ArrowLeft")
             assert host.locator(".chips button").count() == 0  # not before the answer
             page.keyboard.press("Enter")
             tour.locator(".next").wait_for()
@@ -1088,7 +1098,7 @@ def test_a_removed_atom_has_an_empty_row_and_an_empty_column(explainer, page):
     page.mouse.move(1, 1)
     expect(host.locator(".path")).to_contain_text("C1 has been removed. It attends to no atom")
     assert len({*host.locator(".molecule .disc").evaluate_all(fills)}) == 1
-    host.locator("[data-beside]").select_option(label="CSA")
+    host.locator("[data-beside]").select_option(label="compare with CSA")
     for path in host.locator(".panel .path").all():
         expect(path).to_contain_text("C1 has been removed")
     host.get_by_role("button", name="Restore C1").click()

@@ -106,6 +106,7 @@ gtcourse.look = (function () {
     .tour .steps, .tour .answers { display: flex; flex-wrap: wrap; gap: .35rem; }
     .tour .answers { margin-top: .4rem; }
     .tour .answers button { border-color: ${COLORS.node}; border-width: 2px; }
+    .tour .answers button:focus-visible { outline: 2px dashed var(--ink); outline-offset: 3px; }
     .tour .next { background: #2a69a8; border-color: #2a69a8; color: #fff; }
     .tour .end { border-color: transparent; text-decoration: underline; padding-inline: .2rem; }
 

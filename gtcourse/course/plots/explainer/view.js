@@ -99,7 +99,7 @@
       `<button data-molecule="${at}" title="${molecule.smiles}">${gtcourse.molecule.small(molecule)}
         ${molecule.name.length > 16 ? `molecule ${at + 1}` : molecule.name}</button>`).join("");
     find("[data-scope]").innerHTML = SCOPES.map((scope) => `<option value="${scope}"></option>`).join("");
-    find("[data-beside]").innerHTML += data.models.map((model, at) => `<option value="${at}">${ABOUT[model.kind].title}</option>`).join("");
+    find("[data-beside]").innerHTML += data.models.map((model, at) => `<option value="${at}">compare with ${ABOUT[model.kind].title}</option>`).join("");
 
     /** What needs no model, while the first one is fetched. */
     function drawWaiting() {
@@ -171,6 +171,7 @@
       find(".two").hidden = !state.beside;
       find(".frame").classList.toggle("comparing", Boolean(state.beside));
       find("[data-beside]").value = state.beside ? data.models.indexOf(state.beside) : "";
+      find("[data-beside]").options[0].textContent = state.beside ? "one model alone" : "compare with …";
       all("[data-model], [data-molecule]").forEach(press);
       find(".beyond").textContent = beyond();
       showMolecule();
@@ -623,7 +624,7 @@
         value: vector((layer) => valueIn(layer).map((x) => x * mine(layer.attention)[pair]), ofValues) };
       rows.gathered = { kind: "node", text: "Σ<sub>j</sub> messages", label: `${name(from)} gathers`, value: vector((layer) => slice(layer.z, from), ofValues) };
       rows.before = { kind: "node", text: "h<sub>i</sub> before", label: `${d} numbers`, value: vector((layer) => token(layer, "before"), ofTokens) };
-      rows.after = { kind: "node", text: "h<sub>i</sub> after", label: "layer’s output", value: vector((layer) => token(layer, "after"), ofTokens) };
+      rows.after = { kind: "node", text: "h<sub>i</sub> after", label: "output", value: vector((layer) => token(layer, "after"), ofTokens) };
       const onward = state.beside ? `layers ${at + 2} to ${run.layers.length}` : `<button data-layer="${at + 1}">layer ${at + 2} →</button>`;
       rows.next = last ? { kind: "node", text: "read-out", label: counts, value: of.end } :
         { kind: "node", text: "next layer", label: "reads h<sub>i</sub>", value: onward };
@@ -721,7 +722,7 @@
       const names = [...new Set(paths.flatMap((path) => (path ? Object.keys(path.rows) : [])))];
       const order = (name) => (name.startsWith("term") ? -1 : ["logit", "softmax", "gate", "weight"].indexOf(name) + 1 || 9);
       names.sort((a, b) => order(a) - order(b));
-      const empty = (name) => ({ text: "–", label: name === "gate" ? "no gate" : "no further term", value: "", more: "none" });
+      const empty = (name) => ({ text: name === "gate" ? "no gate" : "no further term", label: name === "gate" ? "weight = softmax" : "", value: "", more: "none" });
       const rows = views.map((view) => (inModel(view.run)[0] < 0 ? null : shownRow(view, inModel(view.run)[0])));
       const most = Math.max(fullWeight(n()), ...rows.flatMap((row) => row ?? []));  // of the bars of both
       all(".panel").forEach((panel, which) => {
