@@ -89,10 +89,10 @@ def label(source: str) -> str:
     imports = [line for line in body if isinstance(line, (ast.Import, ast.ImportFrom))]
     if 2 * len(imports) > len(body):
         return "Show imports"
-    if "plots.table(" in source or "plots.formula_table(" in source:
-        return "Show the table’s code"
     if "plt." in source or "plots.show" in source or "plots.molecules" in source:
         return "Show plotting code"
+    if "plots.table(" in source or "plots.formula_table(" in source:
+        return "Show the table’s code"
     if "plots.diagram(" in source:
         return "Show the diagram’s code"
     if "widget(" in source or "plots.calculator(" in source:
