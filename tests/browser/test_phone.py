@@ -157,14 +157,15 @@ def test_a_drawing_of_molecules_opens_at_its_own_size(phone, book):
     assert phone.locator("dialog.enlarged svg").bounding_box()["width"] > 1.4 * shown
 
 
-# The smallest letters of each drawing, in pixels: matplotlib draws them as outlines of 100 units,
-# and RDKit's captions have 15 units of the drawing.
+# The smallest letters of each drawing, in pixels: matplotlib draws them as outlines of 100 units.
 LETTERS = """() => [...document.querySelectorAll("article .cell > figure svg[role=img]")]
   .map((drawing) => {
   const unit = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
   const scales = [...drawing.querySelectorAll("g[id^=text_] > g[transform*=scale]")]
     .map((text) => 100 * Number(text.getAttribute("transform").match(/scale\\(([\\d.]+)/)[1]));
-  const sizes = [...scales, ...(drawing.querySelector(".legend") ? [15] : [])];
+  const legends = [...drawing.querySelectorAll(".legend")]
+    .map((words) => Number(words.getAttribute("font-size")));
+  const sizes = [...scales, ...legends];
   return sizes.length ? unit * Math.min(...sizes) : null;
 }).filter((size) => size !== null)"""
 

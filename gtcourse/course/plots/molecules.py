@@ -38,6 +38,9 @@ PALETTE = {
 }
 """Colours of atoms without values, by atomic number; legible on white and on black."""
 
+LEGEND = 15  #: height of a legend's letters, in pixels
+WIDE_LETTER = 0.58  #: mean width of a letter in a wide font, as a share of its height
+
 
 def molecules(
     smiles: Sequence[str],
@@ -89,7 +92,7 @@ def molecules(
     drawer = rdMolDraw2D.MolDraw2DSVG(width * min(columns, len(mols)), height * rows, width, height)
     options = draw_options(drawer, PALETTE)
     options.setLegendColour(rgb(INK))
-    options.legendFontSize = 15
+    options.legendFontSize = LEGEND
     options.legendFraction = max(0.15, 26 / height)
     options.minFontSize = 13
     options.maxFontSize = 15
@@ -114,6 +117,8 @@ def molecules(
         svg = on_page(svg, colors, [share for row in shares for share in row])
     if outlined:
         svg = outline(svg, atoms, outlined)
+    if legends:
+        svg = in_words(svg, legends, columns, cell)
     return HTML(accessible_svg(svg, alt) + bar)
 
 
@@ -170,6 +175,25 @@ def outline(svg: str, sizes: Sequence[int], atoms: Sequence[int | None]) -> str:
             done = disc.end()
         first += size
     return "".join([*pieces, svg[done:]])
+
+
+def in_words(svg: str, legends: Sequence[str], columns: int, cell: tuple[int, int]) -> str:
+    """Legends as text in the page's font, those of a row on one line.
+
+    RDKit draws their letters as outlines, and centres each line on the letters that it has.
+    """
+    width, height = cell
+    longest = max(map(len, legends))
+    size = min(LEGEND, width / (WIDE_LETTER * max(longest, 1)))
+    words = [
+        f'<text class="legend" x="{width * (at % columns + 0.5):g}" '
+        f'y="{height * (at // columns + 1) - 8:g}" text-anchor="middle" font-size="{size:.3g}" '
+        f'fill="{INK}">{escape(legend)}</text>'
+        for at, legend in enumerate(legends)
+    ]
+    return re.sub(r"<path class='legend'[^>]*>\n?", "", svg).replace(
+        "</svg>", "".join(words) + "</svg>"
+    )
 
 
 def _color_bar(low: float, high: float, colors: Colormap, label: str) -> str:

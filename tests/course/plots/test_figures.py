@@ -237,6 +237,18 @@ def test_the_parts_of_a_diagram_have_their_names_as_ids():
     assert json.loads(unescape(labels)) == {"x": "$x < 1$", "y": "$y$\n[N, d]", "z": "$z$"}
 
 
+def test_legends_of_molecules_are_text_on_one_line_for_each_row():
+    legends = ["a & b", "gypsum", "a third and much longer legend"]
+    drawn = plots.molecules(["CCO"] * 3, legends=legends, columns=2, cell=(180, 100), alt="x").data
+    found = re.findall(r'<text class="legend" ([^>]*)>([^<]*)</text>', drawn)
+    assert [unescape(words) for _, words in found] == legends
+    places = [re.search(r'x="([\d.]+)" y="([\d.]+)"', marks).groups() for marks, _ in found]
+    assert places == [("90", "92"), ("270", "92"), ("90", "192")]
+    (size,) = {re.search(r'font-size="([\d.]+)"', marks)[1] for marks, _ in found}
+    assert 10 < float(size) < 11  # so that the longest fits
+    assert "<path class='legend'" not in drawn
+
+
 def test_a_diagram_has_a_legend_of_its_colours():
     boxes = {"x": (1, 0.3, "$x$", "node"), "y": (1, 1, "$y$", "value")}
     with patch("gtcourse.course.plots.figures.show") as show:
