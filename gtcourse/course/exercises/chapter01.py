@@ -16,11 +16,22 @@ from gtcourse.course.exercises.checker import (
     require,
     tensors,
 )
+from gtcourse.course.exercises.drawing import WIDE, Draw
 
 LARGE = [30 * x for x in random((9, 4), (9, 4), (3, 4), seed=5)]  # exp of a logit overflows
 
 
-@compare(random((9, 4), (9, 4), (3, 4)), LARGE, random((5, 6), (5, 6), (7, 6), seed=2))
+def _columns(draw: Draw):
+    N, d_k, d_v = (draw.size(4) for _ in range(3))
+    return draw.numbers(d_k, N, of=WIDE), draw.numbers(d_k, N, of=WIDE), draw.numbers(d_v, N)
+
+
+@compare(
+    random((9, 4), (9, 4), (3, 4)),
+    LARGE,
+    random((5, 6), (5, 6), (7, 6), seed=2),
+    drawn=_columns,
+)
 @mistake("the scale is missing: divide the logits by sqrt(d_k).", over=lambda Q, V: 1)
 @mistake("the logits are divided by d_k; use its square root.", over=lambda Q, V: len(Q))
 @mistake(
@@ -55,6 +66,13 @@ ALL_BUT_ONE = torch.arange(4) < torch.tensor([[3], [4]])
 HIGH = torch.where(ALL_BUT_ONE[..., None], LOW[1], -LOW[1])  # the keys of padding alone fit LOW[0]
 
 
+def _sequences(draw: Draw):
+    """With padding in any place."""
+    B, N, d_k, d_v = (draw.size(3) for _ in range(4))
+    q, k = (draw.numbers(B, N, d_k, of=WIDE) for _ in range(2))
+    return q, k, draw.numbers(B, N, d_v), draw.flags(B, N)
+
+
 # Any result will do for a padded query, except in an empty sequence: zeros.
 @compare(
     (*random((3, 6, 4), (3, 6, 4), (3, 6, 5)), torch.arange(6) < torch.tensor([[6], [2], [0]])),
@@ -65,6 +83,7 @@ HIGH = torch.where(ALL_BUT_ONE[..., None], LOW[1], -LOW[1])  # the keys of paddi
     (*random((2, 5, 9), (2, 5, 9), (2, 5, 7)), torch.arange(5) < torch.tensor([[0], [3]])),
     view=lambda z, q, k, v, mask: z.masked_fill(~(mask | ~mask.any(1, True))[..., None], 0.0),
     gradients=True,
+    drawn=_sequences,
 )
 @mistake("the empty sequence gives NaN: a softmax over nothing but -inf is 0/0.", fill=-math.inf)
 @mistake("queries attend to padding: a key mask applies to the columns of the logits.", axis=2)
@@ -103,10 +122,15 @@ def check_masked_attention(q, k, v, mask, fill=-1e9, scale=None, empty=0, axis=1
     return a @ v * mask.any(dim=1)[:, None, None].to(v.dtype).clamp(min=empty)
 
 
-def _without_loop(answer, *case):
-    weights = [W.float() for W in case[:5]]
-    in_one_go(answer, (*weights, 1), (*weights, weights[0].shape[-1]), what="heads")
-    return answer(*case)
+def _without_loop(answer):
+    arguments = random((2, 5, 24), *[(24, 24)] * 4)
+    in_one_go(answer, (*arguments, 2), (*arguments, 12), what="heads")
+
+
+def _heads(draw: Draw):
+    B, N, H, d_k = (draw.number(1, 3) for _ in range(4))
+    d = H * d_k
+    return draw.numbers(B, N, d), *(draw.numbers(d, d) for _ in range(4)), H
 
 
 def _width(h):
@@ -126,8 +150,9 @@ def _alternating(h, W_Q, W_K, W_V, W_O, num_heads):
 @compare(
     (*random((2, 5, 12), *[(12, 12)] * 4), 3),
     (*random((3, 7, 10), *[(10, 10)] * 4, seed=2), 2),
-    run=_without_loop,
+    once=_without_loop,
     atol=1e-3,
+    drawn=_heads,
 )
 @mistake("the split mixes tokens: reshape to [B, N, H, d_k] and swap two axes.", mixed=True)
 @mistake(
@@ -204,6 +229,8 @@ def check_maximum(W_Q, W_K, W_V):
         else:
             soft = f"on {shown} the weighted mean of the numbers is {picked[0]:.2f}"
             raise Mistake(f"{soft}: the softmax is too soft.")
+    constant = W_Q[1] == 0 or W_K[1] == 0
+    require(constant, "for larger numbers the tokens disagree: a query must not depend on x_i.")
 
 
 @checker

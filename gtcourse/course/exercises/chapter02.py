@@ -7,12 +7,18 @@ import torch
 import torch.nn.functional as F
 
 from gtcourse.course.exercises.checker import compare, integers, mistake, require, tensors
+from gtcourse.course.exercises.drawing import Draw
 from gtcourse.models.attention import MultiHeadAttention
+
+
+def _tokens(draw: Draw):
+    return [draw.numbers(draw.size(3), draw.size(4), of=(0, 1, 2, 5, 300))]
 
 
 @compare(
     [torch.tensor([[5, 3, 9, 4], [7, 2, 0, 0]])],
     [torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 3, 9, 2], [0, 0, 5, 0, 6]])],
+    drawn=_tokens,
 )
 @mistake("only later tokens are masked; mask padding too.", given=lambda t: (t.clamp(min=1),))
 @mistake("the mask is inverted: True marks where a token may attend.", then=torch.logical_not)
@@ -44,7 +50,20 @@ def _in_double_precision(shift_matrix, k, d):
     return R
 
 
-@compare((3, 8), (1, 6), (0, 4), (5000, 6), (250, 2), run=_in_double_precision, atol=1e-6)
+def _steps(draw: Draw):
+    return draw.one_of(0, 1, 2, 3, 7, 99, 1000, 4096, 10_000), 2 * draw.number(1, 6)
+
+
+@compare(
+    (3, 8),
+    (1, 6),
+    (0, 4),
+    (5000, 6),
+    (250, 2),
+    run=_in_double_precision,
+    atol=1e-6,
+    drawn=_steps,
+)
 @mistake("the angles are computed in single precision.", kind=torch.float32)
 @mistake("the angle does not depend on k.", turn=None)
 @mistake(
@@ -79,12 +98,14 @@ def check_shift_matrix(k, d, turn=1, power=2, kind=torch.float64, first=0):
 class _Storyteller:
     """Logits ``[len(written), 7]`` of a model that tells one story, whatever was written."""
 
-    def __init__(self, begin: int, *story: int) -> None:
+    def __init__(self, begin: int, *story: int, least: float = 0.0) -> None:
         self.begin = begin
         self.story = story
+        self.least = least
 
     def __repr__(self) -> str:
-        return f"a model that writes {', '.join(map(str, self.story[:6]))}"
+        low = f" and has logits from {self.least:g}" if self.least else ""
+        return f"a model that writes {', '.join(map(str, self.story[:6]))}{low}"
 
     def __call__(self, written):
         written = integers(written)
@@ -94,7 +115,7 @@ class _Storyteller:
             len(written) <= 40, "your decoder never stops: stop at `end`, or after `limit` tokens."
         )
         story = torch.tensor([*self.story, *[self.story[-1]] * 40])[: len(written)]
-        return F.one_hot(story, 7) + torch.linspace(0, 0.5, 7)  # no logit is 0
+        return F.one_hot(story, 7) + torch.linspace(0, 0.5, 7) + self.least
 
 
 STORY = _Storyteller(1, 5, 3, 5, 4, 2)
@@ -102,6 +123,13 @@ OTHER = _Storyteller(4, 0, 6, 1, 3)  # with other numbers for begin and end
 ENDLESS = _Storyteller(1, 5, 3, 5, 4)
 AT_ONCE = _Storyteller(1, 2)
 AGAIN = _Storyteller(1, 5, 1, 3, 2, 6, 2, 4)  # with `begin` in the middle, and more after `end`
+
+
+def _stories(draw: Draw):
+    """Of any tokens, the first and the last included, and with logits that are all negative."""
+    begin, end, *_ = draw.in_some_order(range(7))
+    story = draw.several(draw.number(1, 6), range(7))
+    return _Storyteller(begin, *story, least=draw.one_of(0, -9)), begin, end, draw.number(0, 7)
 
 
 def _of_story(got, right, predict, begin, end, limit):
@@ -120,6 +148,7 @@ def _of_story(got, right, predict, begin, end, limit):
     (OTHER, 4, 3, 9),
     view=integers,
     explain=_of_story,
+    drawn=_stories,
 )
 @mistake("leave `begin` out of the result.", first=0)
 @mistake(
@@ -151,6 +180,11 @@ def _attention(B, M, d, H, dtype):
         return attention.eval().to(dtype), 2 * torch.randn(B, M, d, dtype=dtype)
 
 
+def _decodings(draw: Draw):
+    B, M, H, d_k = (draw.number(1, 3) for _ in range(4))
+    return _attention(B, M, H * d_k, H, torch.float32)
+
+
 @torch.no_grad()
 def _one_after_another(step, attention, x):
     """The outputs of M steps, ``[B, M, d]``."""
@@ -174,6 +208,7 @@ def _one_after_another(step, attention, x):
     _attention(2, 5, 8, 2, torch.float32),
     _attention(3, 4, 6, 2, torch.float64),
     run=_one_after_another,
+    drawn=_decodings,
 )
 @mistake("the new token does not attend to itself: append its key first.", seen=slice(-1))
 @mistake("only the newest token is attended to; use all keys so far.", seen=slice(-1, None))

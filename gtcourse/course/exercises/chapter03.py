@@ -4,13 +4,20 @@ import torch
 import torch.nn.functional as F
 
 from gtcourse.course.exercises.checker import adjacency, compare, mistake, random
+from gtcourse.course.exercises.drawing import THOUSANDS, Draw
 
 EDGES = torch.tensor([(0, 1), (2, 1), (1, 2), (2, 3)]).T  # none to node 0, none from node 3
 LOOPS = torch.tensor([(3, 3), (0, 2), (5, 1), (4, 2), (2, 6), (6, 6)]).T
 FAN_IN = torch.tensor([(0, 3), (1, 3), (2, 3), (4, 3), (3, 1)]).T  # four edges end at node 3
 
 
-@compare((EDGES, 5), (LOOPS, 8))
+def _edges(draw: Draw, least: int = 0):
+    """An edge may come twice, and may lead from a node to itself."""
+    N = draw.size(4)
+    return draw.numbers(2, draw.number(least, 6), of=range(N)), N
+
+
+@compare((EDGES, 5), (LOOPS, 8), drawn=_edges)
 @mistake("rows and columns are swapped: an edge from j to i belongs in entry (i, j).", then=torch.t)
 @mistake("the self-loops are missing: node i attends to itself as well.", loops=False)
 @mistake("edges are entered in both directions; this graph is directed.", then=lambda m: m | m.T)
@@ -36,6 +43,11 @@ def check_mask(edge_index, num_nodes, loops=True):
     return mask
 
 
+def _logits_of_edges(draw: Draw):
+    edge_index, N = _edges(draw, least=1)
+    return draw.numbers(edge_index.shape[1], of=THOUSANDS), edge_index, N
+
+
 @compare(
     (torch.tensor([1.0, 2, 3, 4]).log(), EDGES, 4),
     (1000 + torch.tensor([1.0, 2, 3, 4]).log(), EDGES, 4),
@@ -44,6 +56,7 @@ def check_mask(edge_index, num_nodes, loops=True):
     (*random((5,)), FAN_IN, 5),
     (*random((6,)), LOOPS, 9),
     atol=1e-3,
+    drawn=_logits_of_edges,
 )
 @mistake(
     "the softmax, or the maximum in it, runs over all edges; it should run over those of "
@@ -61,7 +74,8 @@ def check_mask(edge_index, num_nodes, loops=True):
     lambda s, e, n: _shifted(s, e, lambda own: own.mean()),
 )
 @mistake(
-    "the maximum starts at 0, so that a node with very negative logits gets 0/0: start at -inf.",
+    "the maximum starts too high, so that a node with very negative logits gets 0/0: start at "
+    "-inf.",
     lambda s, e, n: _shifted(s, e, lambda own: own.max().clamp(min=0)),
 )
 @mistake(
@@ -89,7 +103,17 @@ def _shifted(logits, edge_index, number):
     return weights / torch.stack([weights[same].sum() for same in groups])
 
 
-@compare(random((4, 3), (3, 5), (3, 5), (5,), seed=3), random((6, 4), (4, 2), (4, 2), (2,)))
+def _of_pairs(draw: Draw):
+    N, width, d_k = (draw.size(3) for _ in range(3))
+    W1, W2 = (draw.numbers(width, d_k) for _ in range(2))
+    return draw.numbers(N, width), W1, W2, draw.numbers(d_k)
+
+
+@compare(
+    random((4, 3), (3, 5), (3, 5), (5,), seed=3),
+    random((6, 4), (4, 2), (4, 2), (2,)),
+    drawn=_of_pairs,
+)
 @mistake("this is GAT; in GATv2 the non-linearity comes before the product with a.", early=False)
 @mistake("W1 is used for both nodes of a pair.", given=lambda h, W1, W2, a: (h, W1, W1, a))
 @mistake("the non-linearity is missing.", slope=1.0)
@@ -107,6 +131,14 @@ def check_gatv2_logits(h, W1, W2, a, slope=0.2, early=True):
     """The query is inside the non-linearity, so each query can rank the keys differently."""
     pairs = (h @ W1)[:, None] + (h @ W2)[None]
     return F.leaky_relu(pairs, slope) @ a if early else F.leaky_relu(pairs @ a, slope)
+
+
+def _graph(draw: Draw):
+    return [draw.adjacency(draw.size(5))]
+
+
+def _with_loops(draw: Draw):
+    return [draw.adjacency(draw.size(4), loops=True)]
 
 
 def _of_graph(got, right, A):
@@ -128,6 +160,7 @@ def _of_graph(got, right, A):
     [torch.zeros(1, 1, dtype=torch.bool)],
     [adjacency(120, *((n, n + 1) for n in range(119)))],
     explain=_of_graph,
+    drawn=_graph,
 )
 @mistake("if some node is never reached, the answer is -1.", never=0)
 @mistake("the count is one too high: before the first layer it is 0.", start=1)
@@ -164,6 +197,7 @@ def check_layers_needed(
     [adjacency(4, *EDGES.T.tolist(), directed=True)],
     [adjacency(6, (0, 1), (5, 1), (2, 2), directed=True)],
     view=lambda A, *_: A.float(),  # or as 0 and 1
+    drawn=_with_loops,
 )
 @mistake("no edge leaves the virtual node: fill its row as well.", row=False)
 @mistake("no edge arrives at the virtual node: fill its column as well.", column=False)

@@ -4,12 +4,19 @@ import torch
 import torch.nn.functional as F
 
 from gtcourse.course.exercises.checker import adjacency, compare, mistake
+from gtcourse.course.exercises.drawing import Draw
 
-# Made symmetric, no eigenvalue of D - A comes twice, nor one of A + I.
 TREE = adjacency(7, (0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6), directed=True)
 
 
-@compare([TREE | TREE.roll(3, 1).T], [TREE[1:, 1:]])
+def _graph(draw: Draw):
+    return [draw.adjacency(draw.size(4), loops=True)]
+
+
+OUT_OF_ONE = adjacency(5, (1, 0), (1, 2), (1, 3), (1, 4), (4, 1), (0, 3), directed=True)
+
+
+@compare([TREE | TREE.roll(3, 1).T], [OUT_OF_ONE], [TREE[1:, 1:]], drawn=_graph)
 @mistake("the row of a node without outgoing edges is NaN (0/0); it must be zeros.", least=0)
 @mistake("these are the edges themselves; divide each row by its sum.", torch.Tensor.float)
 @mistake("the columns sum to one: divide each row by its own sum.", axis=0)
@@ -53,9 +60,19 @@ def check_walk_matrix(A, axis=1, least=1, keepdim=True):
     return A.float() / A.sum(dim=axis, keepdim=keepdim).clamp(min=least)
 
 
+def _vector(draw: Draw):
+    """With the edges in any order, and not the zero vector."""
+    N = draw.size(5)
+    edges = draw.adjacency(N, directed=False).nonzero().tolist()
+    edge_index = torch.tensor(draw.in_some_order(edges), dtype=torch.long).view(-1, 2).T
+    u = draw.numbers(N)
+    return u if u.any() else u + 1, edge_index
+
+
 @compare(
     (torch.tensor([3.0, 1, -1, 0, 2, 2, -2]), (TREE | TREE.T).nonzero().T),
     (torch.tensor([0.5, -1.5, 2.25, 4]), torch.tensor([(0, 1), (1, 0), (3, 1), (1, 3)]).T),
+    drawn=_vector,
 )
 @mistake("every edge is counted twice: edge_index contains both of its directions.", count=1)
 @mistake("divide by the sum of the squares of u.", over=lambda u: 1)
@@ -127,7 +144,18 @@ FAR_APART = (torch.arange(130)[:, None] - torch.arange(130)).abs()
 ENDS = torch.stack([torch.arange(130) == 0, torch.arange(130) > 127])
 
 
-@compare((LINE, LARGE), (ONE_WAY, MEMBERS), (FAR_APART, ENDS), (ONE_WAY[:4, :4].mT, EMPTY_TOO))
+def _sets(draw: Draw):
+    N = draw.size(4)
+    return draw.distances(N), draw.flags(draw.size(3), N)
+
+
+@compare(
+    (LINE, LARGE),
+    (ONE_WAY, MEMBERS),
+    (FAR_APART, ENDS),
+    (ONE_WAY[:4, :4].mT, EMPTY_TOO),
+    drawn=_sets,
+)
 @mistake("-1 was taken for the smallest distance; ignore members that cannot be reached.", least=-1)
 @mistake("this is the farthest reachable member; take the nearest.", nearest=max)
 @mistake("an unreachable set gets 0; it must get -1.", never=0)
@@ -150,18 +178,29 @@ def check_anchor_distances(distance, members, nearest=min, never=-1, least=0):
     return torch.tensor([[nearest(reached, default=never) for reached in row] for row in steps])
 
 
-def _squares(columns, *_):
-    """``[N, k]`` to ``[k, N, N]``: each column's outer product with itself, free of its sign."""
-    return torch.einsum("im,jm->mij", columns.double(), columns.double())
+def _of_eigenvectors(columns, A, k):
+    """What is the same for all right results: ``L U - U Λ`` and ``U^T U``, ``[N + k, k]``."""
+    U = columns.double()
+    L = A.sum(dim=1).diag() - A.double()
+    values = F.pad(torch.linalg.eigvalsh(L), (0, k))[: U.shape[1]]
+    return torch.cat([L @ U - U * values, U.T @ U])
+
+
+def _edges_of(A):
+    edges = A.nonzero().tolist()
+    return f" with the edges {edges}" if len(edges) < 20 else ""
 
 
 def _column(got, right, A, k):
     """The first wrong column, and what it is."""
     L = A.sum(dim=1).diag() - A.double()
     values = torch.linalg.eigvalsh(L)
-    wrong = ~torch.isclose(_squares(got), _squares(right), atol=1e-4).all(dim=2).all(dim=1)
-    m = int(wrong.nonzero()[0])
-    start = f"for a graph of {len(A)} nodes and k = {k}, column {m} is wrong, whatever its sign"
+    one, other = (_of_eigenvectors(each, A, k) for each in (got, right))
+    wrong = ~torch.isclose(one, other, atol=1e-4)
+    wrong = torch.cat([wrong[: len(A)], wrong[len(A) :].triu()])  # of two columns, the second
+    m = int(wrong.any(dim=0).nonzero()[0])
+    graph = f"a graph of {len(A)} node{'' if len(A) == 1 else 's'}{_edges_of(A)}"
+    start = f"for {graph} and k = {k}, column {m} is wrong, whatever its sign"
     u = got[:, m].double()
     if m >= len(A):
         return f"{start}: it should be all zeros."
@@ -172,10 +211,23 @@ def _column(got, right, A, k):
         return f"{start}: it is not an eigenvector of D - A."
     if not torch.isclose(value, values[m], atol=1e-3):
         return f"{start}: it belongs to the eigenvalue {value:.3f}, not to {values[m]:.3f}."
-    return f"{start}: its length is {u.norm():.3g}, not 1."
+    if not torch.isclose(u.norm(), u.new_tensor(1.0), atol=1e-3):
+        return f"{start}: its length is {u.norm():.3g}, not 1."
+    return f"{start}: it is not orthogonal to the columns before it."
 
 
-@compare((TREE | TREE.T, 4), (adjacency(3, (0, 1), (1, 2)), 5), view=_squares, explain=_column)
+def _undirected(draw: Draw):
+    """Eigenvalues may repeat, so that many results are right."""
+    return draw.adjacency(draw.size(5), directed=False), draw.size(6)
+
+
+@compare(
+    (TREE | TREE.T, 4),
+    (adjacency(3, (0, 1), (1, 2)), 5),
+    view=_of_eigenvectors,
+    explain=_column,
+    drawn=_undirected,
+)
 @mistake(
     "the constant vector is missing: keep the first eigenvector.",
     columns=lambda V, k: V[:, 1 : k + 1],
@@ -219,29 +271,50 @@ def _rows_of(root, A, k):
     return F.pad(torch.linalg.eigh(normalised)[1][:, :k], (0, max(0, k - len(A))))
 
 
-def _couples(halves, *_):
-    """``[N, 2r]`` to ``[r, 2N, 2N]``: free of the sign that u_m and v_m share."""
-    return _squares(torch.cat(halves.double().chunk(2, dim=1), dim=0))
+def _of_halves(halves, A, r):
+    """What is the same for all right results: M V - U Σ, M^T U - V Σ, U^T U and V^T V."""
+    U, V = halves.double().chunk(2, dim=1)
+    M = A.double() + torch.eye(len(A))
+    values = torch.linalg.svdvals(M)[:r]
+    return torch.cat([M @ V - U * values, M.T @ U - V * values, U.T @ U, V.T @ V])
 
 
 def _products(got, right, A, r):
     """What the halves give back, for the first column that is wrong."""
-    wrong = ~torch.isclose(_couples(got), _couples(right), atol=1e-4).all(dim=2).all(dim=1)
-    m = int(wrong.nonzero()[0])
+    one, other = (_of_halves(each, A, r) for each in (got, right))
+    N = len(A)
+    wrong = (~torch.isclose(one, other, atol=1e-4)).split([N, N, r, r])
+    wrong = torch.cat([*wrong[:2], wrong[2].triu(), wrong[3].triu()])
+    m = int(wrong.any(dim=0).nonzero()[0])
+    M = A.double() + torch.eye(N)
     U, V = (half[:, m].double() for half in got.chunk(2, dim=1))
-    u, v = (half[:, m].double() for half in right.chunk(2, dim=1))
-    start = f"for a graph of {len(A)} nodes and r = {r}"
-    if not torch.allclose(torch.outer(U, U), torch.outer(u, u), atol=1e-4):
+    square = torch.linalg.svdvals(M)[m] ** 2
+    start = f"for a graph of {N} node{'' if N == 1 else 's'}{_edges_of(A)} and r = {r}"
+    if not torch.allclose(M @ M.T @ U, square * U, atol=1e-3):
         return f"{start}, column {m} of the first half is wrong, whatever its sign."
-    if not torch.allclose(torch.outer(V, V), torch.outer(v, v), atol=1e-4):
+    if not torch.allclose(M.T @ M @ V, square * V, atol=1e-3):
         return f"{start}, column {m} of the second half is wrong, whatever its sign."
-    return f"{start}, the signs of column {m} in the two halves do not match."
+    lengths = [float(half @ half) for half in (U, V)]
+    if max(abs(length - square.sqrt()) for length in lengths) > 1e-3:
+        return (
+            f"{start}, column {m} of the halves has the squared lengths {lengths[0]:.3g} and "
+            f"{lengths[1]:.3g}; both should be the singular value {square.sqrt():.3g}."
+        )
+    if torch.allclose(M @ V, -square.sqrt() * U, atol=1e-3):
+        return f"{start}, the signs of column {m} in the two halves do not match."
+    return f"{start}, column {m} of the two halves does not belong together."
+
+
+def _directed(draw: Draw):
+    """Singular values may be 0, and may repeat."""
+    N = draw.size(4)
+    return draw.adjacency(N), draw.number(1, N)
 
 
 SECOND = TREE[:5, :5] | torch.eye(5, dtype=torch.bool).roll(2, 0)
 
 
-@compare((TREE, 3), (SECOND, 2), view=_couples, explain=_products)
+@compare((TREE, 3), (SECOND, 2), view=_of_halves, explain=_products, drawn=_directed)
 @mistake("the self-loops are missing: decompose A + I.", loops=0)
 @mistake("the singular values are missing: multiply both halves by their roots.", power=0)
 @mistake("both halves are multiplied by the singular values; use their roots.", power=1)

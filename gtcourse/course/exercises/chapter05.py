@@ -16,6 +16,7 @@ from gtcourse.course.exercises.checker import (
     require,
     tensors,
 )
+from gtcourse.course.exercises.drawing import Draw
 
 
 @checker
@@ -43,6 +44,10 @@ def check_random_signs(random_signs):
         share = (first > 0).float().mean()
         both = f"{share:.0%} of the signs are positive; expected about half of them."
         require(abs(share - 0.5) < 0.1, both)
+        for lag in range(1, B // 2 + 1):
+            equal = (first[lag:] == first[:-lag]).float().mean()
+            apart = f"graphs whose places in the batch are {lag} apart have equal signs"
+            require(abs(equal - 0.5) < 0.2, f"{apart} in {equal:.0%} of the cases; draw anew.")
         for m, n in combinations(range(k), 2):
             equal = (first[..., m] == first[..., n]).float().mean()
             alike = f"eigenvectors {m} and {n} have the same sign in {equal:.0%} of the graphs"
@@ -61,13 +66,25 @@ def _phi_of_all(U):  # [N, k] to [N, 2]; every entry depends on all k columns an
     return torch.cat([h + 0.25, 0.1 - 2 * h], dim=-1).relu() ** 2
 
 
+def _phi_of_rows(U):  # [N, k] to [N, 3], with negative values
+    return torch.cat([U[:, :1] - 1, U.sum(dim=1, keepdim=True) ** 3, U.prod(1, True)], dim=1)
+
+
+def _all_together(draw: Draw):
+    phi = draw.one_of(_phi_of_rows, _phi_of_all)
+    return phi, draw.numbers(draw.number(1, 3), draw.number(1, 4))
+
+
 def _one_at_a_time(phi, U):
     flipped = 1 - 2 * torch.eye(U.shape[1]).to(U)  # row m has the sign -1 in column m
     return phi(U) + sum(phi(U * signs) for signs in flipped)
 
 
 @compare(
-    (_phi_of_all, *random((4, 2))), (_phi_of_all, *random((5, 3))), (_phi_of_all, *random((3, 1)))
+    (_phi_of_all, *random((4, 2))),
+    (_phi_of_all, *random((5, 3))),
+    (_phi_of_all, *random((3, 1))),
+    drawn=_all_together,
 )
 @mistake(
     "this is phi(U) + phi(-U), in which all signs change together; take every choice of signs.",
@@ -110,6 +127,15 @@ def check_sum_over_signs(phi, U, mean=False, signs=(1, -1), fixed=0):
     return values.mean(dim=0) if mean else values.sum(dim=0)
 
 
+def _with_padding(draw: Draw):
+    """With rows of zeros, and columns of zeros in any place; at least one column is real."""
+    N, k = draw.size(4), draw.size(4)
+    U = draw.numbers(N, k) * draw.flags(k)
+    U = U if U.any() else U + F.pad(torch.ones(N, 1), (0, k - 1))
+    twice = torch.cat([U, U[:, :1]], dim=1)  # two equal columns
+    return _phi, _phi, draw.one_of(U, U, twice)
+
+
 def _mean(values):
     return sum(values) / len(values)
 
@@ -126,6 +152,7 @@ def _largest(values):
     (_phi, _phi, torch.tensor([[-0.5] * 4, [0.7, 0, -0.7, 0], [0.5, 0.5, -0.5, -0.5], [0] * 4]).T),
     (_phi, _phi, torch.tensor([[0.6] * 3, [0, 0, 0], [0.6, 0, 0.8], [0, 0, 0]]).T),  # in between
     (_phi, _phi, F.pad(random((9, 2))[0] / 50, (1, 1))),  # small entries, and padding at both ends
+    drawn=_with_padding,
 )
 @mistake("a column of zeros adds 2 phi(0); leave padding out.", real=lambda u: True)
 @mistake("phi(-u) is missing.", signs=(1,))
@@ -193,6 +220,11 @@ HALFWAY = torch.block_diag(
 )
 
 
+def _laplacian(draw: Draw):
+    A = draw.adjacency(draw.number(1, 5), directed=False).float()
+    return [A.sum(dim=1).diag() - A]
+
+
 def _stacked(projectors, L):
     """The projectors, of which there have to be as many as distinct eigenvalues."""
     answer = projectors(L)
@@ -221,7 +253,22 @@ def _listed(values):
 
 
 # An eigenvector of a repeated eigenvalue has no gradient.
-@compare([STAR], [COMPLETE], [LONG], [RING], [CLOSE], [HALFWAY], [torch.zeros(1, 1)], run=_stacked)
+# Two pairs of eigenvalues, 2e-5 apart, on both sides of a number with three and with four digits.
+NEAR = torch.block_diag(0.50002 * EDGE, 0.50003 * EDGE, 1.5002 * EDGE, 1.50021 * EDGE)
+
+
+@compare(
+    [STAR],
+    [COMPLETE],
+    [LONG],
+    [RING],
+    [CLOSE],
+    [HALFWAY],
+    [NEAR],
+    [torch.zeros(1, 1)],
+    run=_stacked,
+    drawn=_laplacian,
+)
 @mistake(
     "the projectors are in descending order of their eigenvalues; the smallest comes first.",
     then=lambda P: P.flip(0),

@@ -20,6 +20,7 @@ from gtcourse.course.exercises.checker import (
     require,
     tensors,
 )
+from gtcourse.course.exercises.drawing import Draw
 
 FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is beyond D = 2
     [[0, 1, 2, 3, -1], [1, 0, 1, 2, -1], [2, 1, 0, 1, -1], [3, 2, 1, 0, -1], [-1] * 4 + [0]]
@@ -29,6 +30,13 @@ FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is bey
 LONG = (torch.arange(12)[:, None] - torch.arange(12)).abs()  # a path of twelve nodes
 
 
+def _table_and_graph(draw: Draw):
+    distance = draw.distances(draw.size(5))
+    if draw.one_of(False, False, True):
+        distance = LONG
+    return draw.numbers(1 + draw.size(5), draw.size(2)), distance
+
+
 # The first has D = 8, the third D = 3, the fourth no distance beyond D, and the last only D = 0.
 @compare(
     (*random((10, 2)), LONG),
@@ -36,6 +44,7 @@ LONG = (torch.arange(12)[:, None] - torch.arange(12)).abs()  # a path of twelve 
     (*random((5, 3)), FAR[:4, 1:].repeat(1, 2)[:, :4]),
     (*random((7, 2)), FAR),
     (*random((2, 1)), FAR),
+    drawn=_table_and_graph,
 )
 @mistake("distance n was looked up in row n; use row n + 1.", rows=lambda d, last: d.clamp(min=0))
 @mistake(
@@ -92,9 +101,18 @@ PATH = (random((6, 6, 3))[0] > 0).long()  # types of L = 3 edges
 DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
 
 
+def _paths(draw: Draw):
+    """Padded with zeros, and some edges have type 0 as well."""
+    distance = draw.distances(draw.size(4))
+    L, T = draw.size(4), draw.size(3)
+    path = draw.numbers(*distance.shape, L, of=range(T))
+    return draw.numbers(L, T), path * (torch.arange(L) < distance[..., None]), distance
+
+
 @compare(
     (random((3, 2))[0].flip(0), PATH, DISTANCE),
     (*random((2, 4)), PATH[1:, 1:, :2], DISTANCE[1:, 1:]),
+    drawn=_paths,
 )
 @mistake(
     "the mean over no edges is 0/0, which is NaN; return 0 there.",
@@ -265,7 +283,11 @@ def _one_head(mean_head, d):
     return a, a @ v / 10
 
 
-@compare([3], [4], run=_one_head, parts=["weights", "output"], atol=1e-3)
+def _any_width(draw: Draw):
+    return [draw.number(1, 8)]
+
+
+@compare([3], [4], run=_one_head, parts=["weights", "output"], atol=1e-3, drawn=_any_width)
 @mistake(
     "a node also attends to nodes that it cannot reach; their scalar has to be -inf.", no_path=0
 )
@@ -363,6 +385,7 @@ ALIKE = (
     ([1, 1, 2, 3, 3], [1, 2, 2, 2, 3]),  # one set and one sum
     ([0] * 10, [1]),  # one sum if a colour counts as 10 of the next
     ([0, 5, 6, 16, 17, 22], [1, 2, 10, 12, 20, 21]),  # one sum of each power up to the fifth
+    ([0, 0, 5, 6, 16, 17, 22, 99], [0, 1, 2, 10, 12, 20, 21, 99]),  # and one least and largest
 )
 """Bags of colours that cannot be told apart by a few numbers that readers compute from them."""
 
@@ -379,6 +402,26 @@ def _explained(got, right, colours, A):
     around = [f"neighbours of colours {each}" if each else "no neighbours" for each in near]
     one, other = (f"colour {colours[n]} and {around[n]}" for n in (i, j))
     return f"two nodes get {are} colours, which should {should}: one had {one}, the other {other}."
+
+
+COLOURS = (0, 1, 2, -1, -2, 11, 10, 3, 111, 1000)
+
+
+def _coloured(draw: Draw):
+    """A graph, or stars that differ in a few leaves; of few colours, which are easily confused."""
+    palette = draw.several(draw.number(2, 4), COLOURS)
+    if draw.one_of(True, False):
+        N = draw.number(1, 7)
+        return draw.several(N, palette), draw.adjacency(N, directed=False)
+    colours = []
+    edges = []
+    leaves = draw.several(draw.size(6), palette)
+    for _ in range(draw.number(2, 4)):
+        edges += [(len(colours), len(colours) + n) for n in range(1, len(leaves) + 1)]
+        colours += [draw.one_of(0, 0, 0, *palette), *leaves]
+        changed = draw.number(0, 2)
+        leaves = [*leaves[: len(leaves) - changed], *draw.several(changed, palette)]
+    return colours, adjacency(len(colours), *edges)
 
 
 def _all_multisets():
@@ -400,13 +443,17 @@ def _all_multisets():
     _two_stars([1, 123], [11, 23]),  # written one after the other, both are 1123
     _two_stars([2, 6], [3, 4]),  # one product
     ([7], torch.zeros(1, 1, dtype=torch.bool)),
+    ([1, 11], adjacency(2, (0, 1))),  # written one after the other, both are 111
+    ([0, 0, -1, -2], adjacency(4, (0, 2), (1, 3))),  # in Python, -1 and -2 have one hash
     _two_stars([-1, 2], [0, 1]),  # a negative colour
+    _two_stars([-1, 2], [1, 2]),  # the same but for a sign
     _two_stars([0] * 12, [1]),  # one sum if a colour counts as 12 of the next
     ([10, 1, 1, 0], adjacency(4, (0, 1), (2, 3))),  # 10 and 1, or 1 and 0, written together
     _pairs_of_stars(*ALIKE),
     _stars("0131 431 0311 013"),
     run=_partition,
     explain=_explained,
+    drawn=_coloured,
 )
 @mistake(
     "these are the old colours, possibly renumbered; use the neighbours' colours as well.",

@@ -17,9 +17,19 @@ from gtcourse.course.exercises.checker import (
     require,
     tensors,
 )
+from gtcourse.course.exercises.drawing import HUNDREDS, WIDE, Draw
 
 ONE_WAY = FAR[1:, 1:].triu()
 ONE_WAY[3, 0] = 1
+
+
+def _one_head(draw: Draw):
+    """With at least one real node, and padding in any place."""
+    N = draw.size(4)
+    real = draw.flags(N)
+    b = draw.numbers(N, N, of=draw.one_of(WIDE, HUNDREDS))
+    dots, g = (draw.numbers(N, N, of=WIDE) for _ in range(2))
+    return dots, b, g, real if real.any() else ~real
 
 
 @compare(
@@ -28,11 +38,12 @@ ONE_WAY[3, 0] = 1
     # Biases far below and above 0: only what is subtracted from the logits keeps exp finite.
     (
         *(6 * x for x in random((5, 5))),
-        random((5, 5))[0].flip(0) + torch.tensor([[-70.0], [0], [99], [0], [0]]),
+        random((5, 5))[0].flip(0) + torch.tensor([[-170.0], [0], [99], [0], [0]]),
         *random((5, 5), seed=2),
         torch.arange(5) < 3,
     ),
-    view=lambda a, dots, b, g, real: a[: real.sum()],  # a padded query may hold anything
+    view=lambda a, dots, b, g, real: a[real],  # a padded query may hold anything
+    drawn=_one_head,
 )
 @mistake("nodes attend to padding; mask its columns in the softmax.", fill=0)
 @mistake("nothing is clipped; clip the dot product to [-5, 5].", clip=99)
@@ -90,6 +101,12 @@ def check_gated_attention(
     return (clipped + b + torch.where(real, 0.0, fill)).softmax(dim) * gate(g)
 
 
+def _logits_of_distances(draw: Draw):
+    distance = draw.distances(draw.size(4))
+    nu = draw.size(4)
+    return draw.numbers(*distance.shape, nu + 1, of=draw.one_of(WIDE, HUNDREDS)), distance, nu
+
+
 def _of_the_distance(table, distance, nu):
     """The sum of the entries that belong to the distances up to nu."""
     within = (distance >= 0) & (distance <= nu)
@@ -103,6 +120,7 @@ def _of_the_distance(table, distance, nu):
     (200 * random((5, 5, 4))[0], FAR, 3),  # the probability of some classes rounds to 0
     (*random((1, 1, 2)), FAR[:1, :1], 1),
     atol=1e-3,
+    drawn=_logits_of_distances,
 )
 @mistake("this is the mean over pairs; return the sum.", reduction="mean")
 @mistake("the sum is divided by the number of pairs, N²; leave it as it is.", over=2)
@@ -192,7 +210,11 @@ def _weights(counting_head, A):
 STAR = adjacency(6, (0, 1), (0, 2), (0, 3), (3, 4))  # with a tail, and a node alone
 
 
-@compare([STAR], [STAR[:4, :4]], [torch.zeros(1, 1, dtype=torch.bool)], run=_weights)
+def _graph(draw: Draw):
+    return [draw.adjacency(draw.size(6), directed=False)]
+
+
+@compare([STAR], [STAR[:4, :4]], [torch.zeros(1, 1, dtype=torch.bool)], run=_weights, drawn=_graph)
 @mistake("all gates are open; close those of nodes that are not joined.", edge=0, base=20)
 @mistake("the gates are half open where there is an edge: σ(0) is 1/2.", edge=30)
 @mistake(
@@ -257,9 +279,9 @@ GATES = {
 def _check_gate(gate):
     generator = torch.Generator().manual_seed(3)
     results = []
-    for N in (1, 2, 3, 5, 9):
+    for N in (1, 2, 3, 5, 9, 12):
         upper = torch.rand(N, N, generator=generator).triu(1)
-        for A in (upper > 0.4, upper > 2.0, upper > 0.0):
+        for A in (upper > 0.4, upper > 0.75, upper > 2.0, upper > 0.0):
             A = A | A.T
             share = (A.double() @ A.double() / N).float()
             order = torch.randperm(N * N, generator=generator)

@@ -31,6 +31,7 @@ from gtcourse.course.exercises.checker import (
     tensors,
     without_loops,
 )
+from gtcourse.course.exercises.drawing import Draw
 from gtcourse.course.tasks import absent, both_directions, permutations
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs
@@ -40,9 +41,29 @@ D = torch.where(D == 0, -1, D).fill_diagonal_(0)
 D[0, 1] = D[1, 0] = 1
 BOND = torch.where(D == 1, BOND % 3, 0)
 BOND[0, 1], BOND[1, 0] = 1, 2  # one type there, another one back
+PLACES = torch.arange(9)
+LINE = (PLACES[:, None] - PLACES).abs()  # the distances along a path of nine nodes
 
 
-@compare((D, BOND, 3, 3), (D, BOND, 4, 2), (D[2:, 2:], BOND[2:, 2:], 3, 5), (D, BOND, 3, 1))
+def _typed(draw: Draw):
+    """Types of edges, which may differ between the two directions."""
+    N = draw.size(5)
+    distance = draw.distances(N)
+    if draw.one_of(False, True):  # a path
+        distance = (torch.arange(N)[:, None] - torch.arange(N)).abs()
+    E = draw.size(4)
+    bond = draw.numbers(*distance.shape, of=range(E)) * (distance == 1)
+    return distance, bond, E, draw.size(5)
+
+
+@compare(
+    (D, BOND, 3, 3),
+    (D, BOND, 4, 2),
+    (D[2:, 2:], BOND[2:, 2:], 3, 5),
+    (D, BOND, 3, 1),
+    (LINE, (LINE == 1).long(), 3, 7),  # distances above 5 that are not far
+    drawn=_typed,
+)
 @mistake(
     "your code counts distance L as far, as the authors' code does; far means more than L.",
     far=lambda d, L: (d >= L) & (d > 1),
@@ -111,7 +132,7 @@ class _NoVectorPerPair(TorchDispatchMode):
         return result
 
 
-def _without_pairs_and_loops(answer, x, R, relation):
+def _all_at_once(answer):
     without_loops(answer)
     for what, (H, T, N) in {
         "heads": (20, 3, 4),
@@ -122,7 +143,6 @@ def _without_pairs_and_loops(answer, x, R, relation):
         many = *random((H, N, 5), (H, T, 5)), index
         few = many[0][:2, :4], many[1][:2, :3], index[:4, :4] % 3
         in_one_go(answer, few, many, what=what)
-    return _without_pairs(answer, x, R, relation)
 
 
 def _without_pairs(answer, x, R, relation):
@@ -136,10 +156,19 @@ RELATION = torch.tensor([[(i * i + 3 * j + (i * j) % 5) % 4 for j in range(11)] 
 OTHER = (*random((3, 6, 8)), RELATION[:9, 1:10])
 
 
+def _keys(draw: Draw):
+    """Sizes for which neither an argument nor the result holds a vector for every pair."""
+    H, N, K = draw.number(1, 2), draw.number(3, 5), draw.number(3, 5)
+    T = draw.number(1, K - 1)
+    return draw.numbers(H, N, K), draw.numbers(H, T, K), draw.numbers(N, N, of=range(T))
+
+
 @compare(
     (*random((2, 11, 13), (2, 4, 13)), RELATION),
     (*random((3, 9, 8), seed=2), *OTHER),
-    run=_without_pairs_and_loops,
+    once=_all_at_once,
+    run=_without_pairs,
+    drawn=_keys,
 )
 @mistake(
     "this uses k_i, as the authors' code does; Eq. 7 uses k_j, the key of the node attended to.",
@@ -155,6 +184,11 @@ def check_key_context(k, R_query, relation, scale=lambda k: 1.0, key_of_i=False)
     return products.mT.gather(2, index) if key_of_i else products.gather(1, index)
 
 
+def _weights(draw: Draw):
+    k, R, relation = _keys(draw)
+    return draw.row_weights(len(k), len(relation), len(relation)), R, relation
+
+
 def _averaged(sums, dim, index, a):
     return sums.scatter_reduce(dim, index, a, "mean", include_self=False)
 
@@ -163,6 +197,7 @@ def _averaged(sums, dim, index, a):
     (random((2, 11, 11))[0].softmax(dim=-1), *random((2, 4, 13)), RELATION),
     (*random((3, 9, 9), seed=2), *OTHER),
     run=_without_pairs,
+    drawn=_weights,
 )
 @mistake(
     "only one weight of each relation is left; scatter_add_ adds up all of them.",
@@ -180,7 +215,11 @@ def check_value_term(a, R_value, relation, add=torch.Tensor.scatter_add):
     return add(sums, 2, relation.expand(len(a), -1, -1), a) @ R_value
 
 
-@compare((3, 5), (1, 2), (2, 1))
+def _numbers_of_relations(draw: Draw):
+    return draw.size(8), draw.size(8)
+
+
+@compare((3, 5), (1, 2), (2, 1), drawn=_numbers_of_relations)
 @mistake("a node also counts itself; the row of relation 0 should be 0.", first=lambda E: 0)
 @mistake("there is no row for [VNode] here: T is 1 + E + (L - 1) + 2.", more=1)
 @mistake("only edges of type 0 are counted; relations 1 to E are edges.", end=lambda E: 2)

@@ -12,6 +12,7 @@ from gtcourse.course.exercises.checker import (
     require,
     without_autograd,
 )
+from gtcourse.course.exercises.drawing import Draw
 
 
 def _whole_numbers(rows_of, *arguments):
@@ -28,12 +29,19 @@ PATH = adjacency(5, (0, 1), (1, 2), (3, 4)).double()  # paths of three nodes and
 ALTERNATING = adjacency(8, (0, 2), (2, 4), (4, 6), (6, 0), (1, 3), (3, 5), (5, 7)).double()
 
 
+def _heated(draw: Draw):
+    """Times at which no entry but 0 is small: its logarithm has to be right in any precision."""
+    A = draw.adjacency(draw.number(1, 4), directed=False).double()
+    return A, draw.one_of(1.0, 0.5, 2.0, 1.75)
+
+
 # The logarithm of 0 has no gradient.
 @compare(
     (PATH, 0.4),
     (PATH[1:, 1:], 1.3),
     (ALTERNATING, 0.7),
     (torch.zeros(1, 1), 2.0),
+    drawn=_heated,
 )
 @mistake("this is the kernel itself; the bias is its logarithm.", then=torch.exp)
 @mistake(
@@ -66,7 +74,14 @@ def check_heat_bias(A, t, degrees=1, sign=-1, kernel=torch.matrix_exp):
 RINGS = [[0, 1, 2, 3], [2, 3, 4, 5, 6], [7, 8, 9]]
 
 
-@compare((RINGS, 11), ([[*range(8)]], 8), ([], 2), ([[5, 1, 3, 0], [6, 2, 7]], 9))
+def _rings(draw: Draw):
+    """Rings of three to eight nodes, which may share some, and nodes in no ring."""
+    N = draw.number(3, 9)
+    nodes = [draw.in_some_order(range(N)) for _ in range(draw.number(0, 3))]
+    return [order[: draw.number(3, min(N, 8))] for order in nodes], N
+
+
+@compare((RINGS, 11), ([[*range(8)]], 8), ([], 2), ([[5, 1, 3, 0], [6, 2, 7]], 9), drawn=_rings)
 @mistake("a node is bound to itself; the diagonal should be False.", itself=True)
 @mistake(
     "only consecutive nodes are bound; bind all nodes of a ring.",
@@ -131,12 +146,20 @@ def _with_zeros(d, N, seed):
     return logits.softmax(dim=-1)
 
 
+def _channels(draw: Draw):
+    """Each node attends to itself in all channels."""
+    H, K, N = draw.number(1, 3), draw.number(1, 12), draw.number(1, 3)
+    shares = draw.numbers(H * K, N, N, of=(0.0, 1.0, 3.0, 0.125, 1 / 1024)) + torch.eye(N)
+    return shares / shares.sum(dim=-1, keepdim=True), H
+
+
 @compare(
     (_filters(6, 4, seed=1), 2),
     (_with_zeros(4, 6, seed=2), 2),
     (_filters(12, 5, seed=3), 3),
     (_with_zeros(6, 8, seed=5), 1),  # the sixth root of a small number is not small
     (_filters(8, 3, seed=4), 4),
+    drawn=_channels,
 )
 @mistake(
     "this is the arithmetic mean of the weights; E is in the exponent, so average logarithms.",
@@ -198,7 +221,19 @@ def _apart(numbers):
     return (numbers[:, None] - numbers).abs()
 
 
-@compare((3, 4, 3), (5, 4, 9), (1, 6, 2), (1, 1, 1), (6, 5, 4), run=_whole_numbers)
+def _image(draw: Draw):
+    return draw.number(1, 9), draw.number(1, 9), draw.number(0, 12)
+
+
+@compare(
+    (3, 4, 3),
+    (5, 4, 9),
+    (1, 6, 2),
+    (1, 1, 1),
+    (6, 5, 4),
+    run=_whole_numbers,
+    drawn=_image,
+)
 @mistake("this is the distance along rows and columns; use the Euclidean one.", of=torch.add)
 @mistake("this is the larger of the two differences; use their Euclidean norm.", of=torch.maximum)
 @mistake("the distance is rounded to the nearest whole number; round down.", rounded=torch.round)
@@ -234,6 +269,12 @@ def _way_back(K, N):
     return s.softmax(dim=-1), m, 2.0 * ~ablated, g
 
 
+def _ablated(draw: Draw):
+    K, N = draw.size(3), draw.size(3)
+    keep = draw.numbers(N, N, of=(2.0, 0.0))
+    return draw.row_weights(K, N, N), draw.numbers(K, N, N), keep, draw.numbers(K, N)
+
+
 def _by_hand(backward, *arguments):
     without_autograd(backward)
     return backward(*arguments)
@@ -244,6 +285,7 @@ def _by_hand(backward, *arguments):
     _way_back(2, 5),
     run=_by_hand,
     parts=["the gradient of E", "the gradient of s"],
+    drawn=_ablated,
 )
 @mistake(
     "an ablated pair's gradient is not 0: it takes weight from the others.",

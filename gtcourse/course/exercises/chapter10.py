@@ -41,6 +41,7 @@ from gtcourse.course.exercises.checker import (
     random,
     require,
 )
+from gtcourse.course.exercises.drawing import HUNDREDS, WIDE, Draw
 from gtcourse.models.attention import over_heads
 from gtcourse.models.message_passing import GatedGCNConv
 
@@ -48,11 +49,17 @@ A = random((4, 4))[0] > 0
 SIZE = torch.tensor([0.5, 1.2, 2.0])  # numbers of both signs
 
 
+def _two_numbers(draw: Draw):
+    N = draw.size(4)
+    return draw.numbers(N), draw.numbers(N), draw.adjacency(N, loops=True)
+
+
 # -inf has no gradient.
 @compare(
     (*random((4,), (4,)), A),
     (-SIZE, SIZE.flip(0) - 1.5, A[1:, 1:]),
     (*random((1,), (1,)), ~A[:1, :1]),
+    drawn=_two_numbers,
 )
 @mistake("this is a ReLU; LeakyReLU multiplies negative numbers by 0.2.", slope=0.0)
 @mistake(
@@ -79,16 +86,27 @@ def check_gat_logits(receiver, sender, A, slope=0.2, off=-math.inf):
     return F.leaky_relu(receiver[:, None] + sender, slope).masked_fill(~A.mT, off)
 
 
+def _of_a_row(got, right, s, g):
+    """The first row of the softmax that is wrong, or else what is wrong with the logits."""
+    one, other = (logits.double().softmax(dim=-1) for logits in (got, right))
+    wrong = ~torch.isclose(one, other, atol=1e-4).all(dim=-1)
+    if not wrong.any():
+        return "the logits for a very small gate are wrong: log σ(g) is close to g there."
+    i = int(wrong.nonzero()[0])
+    return f"the softmax of row {i} is {_rounded(one[i])}, and should be {_rounded(other[i])}."
+
+
+def _gated(draw: Draw):
+    N = draw.size(4)
+    return draw.numbers(N, N, of=WIDE), draw.numbers(N, N, of=HUNDREDS)
+
+
 @compare(
     (random((3, 3))[0], torch.tensor([[1.0, -2, 0.5], [0, 3, -1], [2, 0.5, -200]])),
     random((5, 5), (5, 5)),
     view=lambda z, *_: z.double() - z.double().mean(dim=-1, keepdim=True),  # as in a softmax
-    explain=lambda got, right, s, g: (
-        f"the softmax of the first row is {_rounded(got.double().softmax(-1)[0])}, and should be "
-        f"{_rounded(right.double().softmax(-1)[0])}."
-        if not torch.allclose(got.double().softmax(-1), right.double().softmax(-1), atol=1e-4)
-        else "the logits for a very small gate are wrong: for g = -200, log σ(g) is -200."
-    ),
+    explain=_of_a_row,
+    drawn=_gated,
 )
 @mistake(
     "the gate divides the weights; add its logarithm, do not subtract it.",
@@ -137,6 +155,13 @@ ERRORS = {
 }
 
 
+def _runs(draw: Draw):
+    """Of one to four models; errors may be equal."""
+    names = "ABCD"[: draw.number(1, 4)]
+    values = (0.5, 0.5001, 0.25, 2.0, 0.125, 12.0, 0.505)
+    return [{name: draw.several(draw.number(1, 4), values) for name in names}]
+
+
 @compare(
     [ERRORS],
     [{"X": [0.31, 0.3], "Y": [0.2, 0.25], "Z": [0.6]}],
@@ -145,6 +170,7 @@ ERRORS = {
     # The last of four seeds matters, and differences in the fourth digit do.
     [{"S": [0.1, 0.2, 0.3, 0.9], "T": [0.4, 0.5, 0.6], "U": [0.4001, 0.3], "V": [0.4004, 0.7]}],
     [{"only": [0.4, 0.5]}],
+    drawn=_runs,
     view=lambda pairs, *_: sorted({*map(tuple, pairs)}),
     explain=lambda got, right, errors: _first_difference({*map(tuple, got)}, right, errors),
 )
@@ -315,6 +341,15 @@ def _half_the_mean(x: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
     return lambda new: np.full(len(new), y.mean() / 2)
 
 
+def _groups(draw: Draw):
+    """Molecules in two or more groups; no two have the same inputs."""
+    M = draw.number(2, 7)
+    group = np.array([0, 5, *draw.several(M - 2, (0, 5, 10, 3))])[draw.in_some_order(range(M))]
+    x = np.column_stack([draw.numbers(M, 2).double().numpy(), np.arange(M)])
+    fit = draw.one_of(_half_the_mean, ridge, nearest)
+    return fit, x, draw.numbers(M).double().numpy(), group
+
+
 def _joined_by_group(fit, x, y, group):
     """The error of predictions that are in the order of the groups, unlike the targets."""
     chosen = np.unique(group)
@@ -348,6 +383,7 @@ def _toy(sizes, seed):
     (ridge, *_toy((1, 1, 1, 1, 1), 2)),
     run=_held_out,
     atol=1e-6,
+    drawn=_groups,
 )
 @mistake("this is the mean over the groups; take the mean over all molecules.", by_group=True)
 @mistake("these are squared errors; take absolute ones.", of=np.square)

@@ -5,12 +5,18 @@ import math
 import torch
 
 from gtcourse.course.exercises.checker import compare, mistake, random, without_autograd
+from gtcourse.course.exercises.drawing import Draw
 
 ATTENTION = torch.tensor([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4, [0.6, 0.1, 0.1, 0.2]])
 
 
+def _map(draw: Draw):
+    N = 1 + draw.size(5)
+    return [draw.row_weights(N, N)]
+
+
 # The gradient is infinite at a weight of 0.
-@compare([ATTENTION], [random((7, 7))[0].softmax(dim=-1)], [torch.eye(2)])
+@compare([ATTENTION], [random((7, 7))[0].softmax(dim=-1)], [torch.eye(2)], drawn=_map)
 @mistake("0 log 0 is NaN, but should be 0: use torch.special.xlogy.", product=lambda a: a * a.log())
 @mistake("this is the entropy in nats; divide by log N.", over=lambda a: 1)
 @mistake("this is the entropy in bits; divide by log N.", over=lambda a: math.log(2))
@@ -41,10 +47,16 @@ def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=Non
     return -product(a).sum(dim=dim) / (over(a) if over else math.log(len(a)))
 
 
+def _maps(draw: Draw):
+    L, H, N = (draw.size(4) for _ in range(3))
+    return [draw.row_weights(L, H, N, N)]
+
+
 @compare(
     [random((4, 2, 5, 5))[0].softmax(dim=-1)],
     [random((2, 5, 6, 6))[0].softmax(dim=-1)],
     [random((3, 2, 1, 1))[0].softmax(dim=-1)],
+    drawn=_maps,
 )
 @mistake(
     "the first layer is on the left of the product; later layers belong there.",
@@ -97,12 +109,22 @@ def check_rollout(attention, residual=0.5, lost=0.0, times=torch.matmul):
     return product
 
 
+LEVELS = (0.0, 1.0, 2.0, -1.0, 0.5, 300.0, -300.0, 299.0, -301.0, 900.0, -900.0, -0.0)
+
+
+def _one_query(draw: Draw):
+    """Logits that may be equal, and in the hundreds."""
+    N, K = draw.number(2, 5), draw.size(3)
+    return draw.numbers(N, of=LEVELS), draw.numbers(N, K)
+
+
 @compare(
     random((4,), (4, 2)),
     random((6,), (6, 3), seed=2),
     (torch.tensor([140.0, 3, 20, -70, 19]), *random((5, 3))),  # one weight is 1
     (random((3,))[0] - 200, *random((3, 2))),  # no fixed number is small enough
     random((2,), (2, 1)),
+    drawn=_one_query,
 )
 @mistake(
     "this is the derivative with respect to each logit; take the node out and compute z again.",
@@ -124,10 +146,19 @@ def check_rollout(attention, residual=0.5, lost=0.0, times=torch.matmul):
 )
 @mistake("the exponentials are not divided by their sum.", lambda s, v: s.exp()[:, None] * v)
 @mistake("a logit of about -5 still gets weight; set it to -inf.", gone=-5.0)
+@mistake(
+    "a finite logit still gets weight where the other logits are as low; set it to -inf.",
+    gone=-100.0,
+)
 def check_leave_out(s, v, gone=-math.inf, original=1, dim=-1):
     """The other weights grow when a node is removed, and the difference is its effect."""
     others = s.expand(len(s), -1).masked_fill(torch.eye(len(s), dtype=torch.bool), gone)
     return original * s.softmax(0) @ v + (1 - 2 * original) * others.softmax(dim) @ v
+
+
+def _of_one_head(draw: Draw):
+    N, K = draw.size(4), draw.size(3)
+    return draw.row_weights(N, N), draw.numbers(N, K), draw.numbers(N, K)
 
 
 def _by_hand(answer, *arguments):
@@ -139,6 +170,7 @@ def _by_hand(answer, *arguments):
     (ATTENTION, *random((4, 2), (4, 2))),
     (random((5, 5))[0].softmax(dim=-1), *random((5, 4), (5, 4), seed=3)),
     run=_by_hand,
+    drawn=_of_one_head,
 )
 @mistake(
     "this is the derivative with respect to a weight; take that with respect to its logit.",

@@ -16,6 +16,7 @@ from gtcourse.course.exercises.checker import (
     mistake,
     random,
 )
+from gtcourse.course.exercises.drawing import HUNDREDS, PLAIN, Draw
 
 
 def _batches(sizes, batch_size):
@@ -30,6 +31,10 @@ def _share(batch):
     return 1 - sum(n**2 for n in batch) / _held(batch)
 
 
+def _sizes(draw: Draw):
+    return draw.several(draw.size(9), (1, 2, 3, 7, 5, 30)), draw.size(10)
+
+
 @compare(
     ([2, 6, 3, 5, 4], 2),
     ([2, 3, 4, 5, 6], 2),
@@ -37,6 +42,7 @@ def _share(batch):
     ([1, 7, 2, 2], 9),
     ([5, 1, 3], 1),
     atol=1e-6,
+    drawn=_sizes,
 )
 @mistake(
     "this is the mean over the batches; add them up before you divide.",
@@ -122,6 +128,16 @@ def _block_case(N, d, D, size, scale, shift=0):
     return [scale * q, scale * k, v, scalars + shift, size]
 
 
+def _any_blocks(draw: Draw):
+    """With blocks that need not divide N, and may be larger; d is not N, and B has few rows."""
+    N = draw.number(1, 7)
+    d = draw.one_of(*(width for width in (1, 2, 3) if width != N))
+    size = draw.number(1, N + 1)
+    q, k = (draw.numbers(N, d) for _ in range(2))
+    scalars = draw.numbers(draw.number(1, N), of=draw.one_of(PLAIN, HUNDREDS))
+    return q, k, draw.numbers(N, draw.number(1, 3)), scalars, size
+
+
 @compare(
     _block_case(12, 3, 4, 5, scale=1),
     _block_case(11, 4, 2, 3, scale=8),  # exp of these logits is infinite
@@ -130,13 +146,14 @@ def _block_case(N, d, D, size, scale, shift=0):
     _block_case(1, 2, 3, 4, scale=1),
     _block_case(6, 3, 0, 1, scale=4),  # one scalar for all distances
     run=_in_blocks,
+    drawn=_any_blocks,
 )
 @mistake("distances beyond D read the last scalar, which has the index D.", last=2)
 @mistake("the distance |i - j| has no direction: use abs().", sided=True)
 @mistake("the dot products are divided by d; use √d.", power=1)
 @mistake(
-    "the largest logit so far starts at 0, so that a row of very negative logits gets 0/0; start "
-    "at -inf.",
+    "the largest logit so far starts too high, so that a row of very negative logits gets 0/0; "
+    "start at -inf.",
     least=0.0,
 )
 @mistake(
@@ -214,18 +231,30 @@ REAL = torch.arange(6) < torch.tensor([[6], [4], [3]])
 LAYERS = [[0], [*range(1, 17)], [*range(17, 33)], [33]]  # 256 paths lead from the first to the last
 STEPS = [pair for one, other in pairwise(LAYERS) for pair in product(one, other)]
 LONG_PATH = [(i, i + 1) for i in range(14)]
-# 65,536 paths lead from node 0 to node 65, which overflows in 16 bits. There a long path begins.
-WIDE = [[0], *[[*range(n, n + 16)] for n in (1, 17, 33, 49)], *[[n] for n in range(65, 120)]]
+# 4 to the power of 32 paths lead from node 0 to node 129, which overflows in 64 bits. There a path
+# begins. It is shorter than the one of the other graph, which has all N - 1 steps.
+WIDE = [[0], *[[*range(n, n + 4)] for n in range(1, 129, 4)], *[[n] for n in range(129, 149)]]
 MANY_PATHS = [pair for one, other in pairwise(WIDE) for pair in product(one, other)]
+LONGEST_PATH = [(i, i + 1) for i in range(148)]
+LONG = torch.stack([adjacency(149, *edges, directed=True) for edges in (MANY_PATHS, LONGEST_PATH)])
 LARGE = torch.stack([adjacency(34, *edges, directed=True) for edges in (STEPS, LONG_PATH)])
+
+
+def _batch(draw: Draw):
+    """Graphs of several sizes, padded at the end."""
+    B, N = draw.size(3), draw.size(6)
+    real = torch.arange(N) < draw.numbers(B, 1, of=range(1, N + 1))
+    graphs = torch.stack([draw.adjacency(N) for _ in range(B)])
+    return graphs & real[:, None] & real[..., None], real
 
 
 @compare(
     (DIRECTED, REAL),
     (DIRECTED[:2], REAL[:2]),
     (LARGE, torch.arange(34) < torch.tensor([[34], [15]])),
-    (adjacency(120, *MANY_PATHS, directed=True)[None], torch.ones(1, 120, dtype=torch.bool)),
+    (LONG, torch.ones(2, 149, dtype=torch.bool)),
     (DIRECTED[1:, :5, :5], REAL[1:, :5]),
+    drawn=_batch,
 )
 @mistake(
     "the number of paths is taken modulo 256, and 256 paths count as none: 8 bits are too few.",
@@ -234,6 +263,14 @@ LARGE = torch.stack([adjacency(34, *edges, directed=True) for edges in (STEPS, L
 @mistake(
     "the number of paths overflows, and 65,536 paths count as none: 16 bits are too few.",
     lambda A, mask: _by_numbers_of_paths(A, mask, torch.int16),
+)
+@mistake(
+    "the number of paths overflows, and 2³² paths count as none: keep only whether there is one.",
+    lambda A, mask: _by_numbers_of_paths(A, mask, torch.int32),
+)
+@mistake(
+    "the number of paths overflows, and 2⁶⁴ paths count as none: keep only whether there is one.",
+    lambda A, mask: _by_numbers_of_paths(A, mask, torch.int64),
 )
 @mistake(
     "in half precision 65,536 paths are infinite, and inf * 0 is NaN: keep only whether there is "
@@ -303,12 +340,32 @@ def _order_of_six(epoch):
     return torch.tensor([0, 4, 2, 5, 1, 3]).roll(int(epoch))
 
 
+class _Orders:
+    """A rotation of some order in each epoch."""
+
+    def __init__(self, first: list[int]) -> None:
+        self.first = first
+
+    def __repr__(self) -> str:
+        return f"orders {self.first}, {integers(self(1))}, …"
+
+    def __call__(self, epoch):
+        return torch.tensor(self.first).roll(int(epoch))
+
+
+def _resumed(draw: Draw):
+    n = draw.size(7)
+    order = _Orders(draw.in_some_order(range(n)))
+    return order, draw.number(0, 20), n, draw.size(8)
+
+
 @compare(
     *[(_order, s, 7, 3) for s in (0, 2, 1, 3, 5, 7)],
     (_order_of_six, 4, 6, 2),
     (_order_of_six, 9, 6, 1),
     (_order, 3, 7, 10),  # one batch an epoch
     (_order, 2, 7, 5),  # batches of 5 and 2
+    drawn=_resumed,
     view=integers,
     explain=lambda got, right, order, steps, num_graphs, batch_size: (
         f"after {steps} steps with {num_graphs} graphs in batches of {batch_size} you return "

@@ -25,12 +25,16 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gtcourse.course.exercises.diagnosis import OTHER_FACTORS, place_of, relations
+from gtcourse.course.exercises.drawing import Draw, smallest
 
 UNATTEMPTED = "Not attempted yet:"
 """How the answer to an unattempted exercise begins; the book does not show it."""
 
 SECONDS = 20.0
-"""How long a check may take; right answers take less than a second."""
+"""How long a check may take; right answers take less than two seconds."""
+
+DRAWN = 200
+"""How many cases are drawn for an answer that is right in the fixed ones."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def checker(check: Callable[..., None]) -> Callable[..., Result]:
         except Mistake as mistake:
             return Result(False, str(mistake))
         except Exception as error:  # the reader's code may raise anything
-            return Result(False, f"your code raised {type(error).__name__}: {error}")
+            return Result(False, _raised(error))
         return Result(True, check.__doc__)
 
     return checked
@@ -159,7 +163,9 @@ class compare:  # noqa: N801 (a decorator)
 
     Every checker follows one rule. The answer is called with each case, and with the last one in
     double precision. It may not change its arguments. Lists, NumPy arrays and tensors of either
-    precision are right if their values are.
+    precision are right if their values are. An answer that is right in all cases is called with
+    drawn ones as well, and the message says which arguments it was wrong for, as few and as small
+    as possible.
 
     The message about a wrong answer is the first of these that fits every case: the hint of a
     known mistake with the same results, an argument for which the results would be right, or a
@@ -167,6 +173,7 @@ class compare:  # noqa: N801 (a decorator)
 
     Args:
         cases: the arguments of each call: at least two, in which all sizes differ.
+        once: raises :class:`Mistake` if the answer's code breaks a rule of the exercise.
         run: how an answer is called with the arguments of a case.
         view: maps a result to what is compared, where several results are right; it also takes
             the arguments. Tensors that it is given have the right shape.
@@ -175,25 +182,30 @@ class compare:  # noqa: N801 (a decorator)
         parts: the names of the parts, if the result is a tuple.
         atol: how far a number may be from the reference's.
         gradients: whether gradients are compared as well; only where the exercise asks for them.
+        drawn: draws the arguments of one more call, awkward ones on purpose.
     """
 
     def __init__(
         self,
         *cases: Sequence,
+        once: Callable[[Callable], None] | None = None,
         run: Callable | None = None,
         view: Callable | None = None,
         explain: Callable[..., str] | None = None,
         parts: Sequence[str] = (),
         atol: float = 1e-4,
         gradients: bool = False,
+        drawn: Callable[[Draw], Sequence] | None = None,
     ) -> None:
         self.cases = [*cases, [x.double() if _is_float(x) else x for x in cases[-1]]]
+        self.once = once
         self.run = run or (lambda answer, *arguments: answer(*arguments))
         self.view = view or (lambda result, *arguments: result)
         self.explain = explain
         self.parts = parts
         self.atol = atol
         self.gradients = gradients
+        self.drawn = drawn
 
     def __call__(self, reference: Callable) -> Callable[..., Result]:
         self.reference = reference
@@ -205,33 +217,79 @@ class compare:  # noqa: N801 (a decorator)
 
     def check(self, answer: Callable) -> None:
         """Raises :class:`Mistake` for the first difference from the reference."""
+        if self.once:
+            self.once(answer)
         for case in self.cases:
-            given = deepcopy(case)
+            self.check_case(answer, case, self.cause)
+        if self.drawn:
+            self.check_drawn(answer, self.drawn)
+
+    def check_case(self, answer: Callable, case: Sequence, cause: Callable | None = None) -> None:
+        """Raises :class:`Mistake` if the result differs in this case.
+
+        Args:
+            cause: searches for a sentence that says more than which entries are wrong.
+        """
+        is_drawn = not any(case is one for one in self.cases)
+        given = deepcopy(case)
+        try:
+            got = self.run(answer, *given)
+        except RuntimeError as error:
+            if case is self.cases[0] or is_drawn:
+                raise
+            if not any(map(_is_float, case)):
+                raise Mistake(self.with_arguments(_raised(error), case)) from error
+            hint = (
+                "Is a size or a dtype hard-coded? Make new tensors with `x.new_zeros(...)` or "
+                "dtype=x.dtype."
+            )
+            start = "your code runs for other sizes or dtypes, but here it raised"
+            raise Mistake(f"{start}: {error}. {hint}") from error
+        for name, x, y in zip(self.names, case, given, strict=False):
+            same = torch.equal(x, y) if isinstance(x, Tensor) else repr(x) == repr(y)
+            require(same, f"`{name}` has been changed in place; work on a copy (clone).")
+        if self.parts and isinstance(got, Tensor | np.ndarray):
+            got = list(got)
+        right = self.run(self.reference, *deepcopy(case))
+        fits = not self.parts or (isinstance(got, tuple | list) and len(got) == len(self.parts))
+        require(fits, f"expected {len(self.parts)} results: {', '.join(self.parts)}.")
+        for part, name in enumerate(self.parts or [""]):
+            if fault := self.difference(got, right, case, part):
+                fault = (cause and cause(answer, case, part)) or fault
+                raise Mistake(f"{name}: {fault}" if name else fault)
+        if self.gradients and isinstance(right, Tensor) and not is_drawn:
+            self.check_gradients(self.slopes(answer, case), self.slopes(self.reference, case))
+
+    def check_drawn(self, answer: Callable, drawn: Callable[[Draw], Sequence]) -> None:
+        """Raises :class:`Mistake` for the smallest drawn case in which the result differs."""
+        end = time.thread_time() + SECONDS / 4  # a slow answer is not wrong
+
+        def fails(case: Sequence) -> bool:
+            if time.thread_time() > end:
+                return False
             try:
-                got = self.run(answer, *given)
-            except RuntimeError as error:
-                if case is self.cases[0]:
-                    raise
-                hint = (
-                    "Is a size or a dtype hard-coded? Make new tensors with `x.new_zeros(...)` or "
-                    "dtype=x.dtype."
-                )
-                start = "your code runs for other sizes or dtypes, but here it raised"
-                raise Mistake(f"{start}: {error}. {hint}") from error
-            for name, x, y in zip(self.names, case, given, strict=False):
-                same = torch.equal(x, y) if isinstance(x, Tensor) else repr(x) == repr(y)
-                require(same, f"`{name}` has been changed in place; work on a copy (clone).")
-            if self.parts and isinstance(got, Tensor | np.ndarray):
-                got = list(got)
-            right = self.run(self.reference, *deepcopy(case))
-            fits = not self.parts or (isinstance(got, tuple | list) and len(got) == len(self.parts))
-            require(fits, f"expected {len(self.parts)} results: {', '.join(self.parts)}.")
-            for part, name in enumerate(self.parts or [""]):
-                if fault := self.difference(got, right, case, part):
-                    fault = self.cause(answer, case, part) or fault
-                    raise Mistake(f"{name}: {fault}" if name else fault)
-            if self.gradients and isinstance(right, Tensor):
-                self.check_gradients(self.slopes(answer, case), self.slopes(self.reference, case))
+                self.check_case(answer, case)
+            except Exception:
+                return True
+            return False
+
+        case = smallest(drawn, fails, DRAWN)
+        if case is None:
+            return
+        try:
+            self.check_case(answer, case, self.cause_of_drawn)
+        except Mistake as fault:
+            raise Mistake(self.with_arguments(f"{fault}", case)) from fault
+        except Exception as error:
+            raise Mistake(self.with_arguments(_raised(error), case)) from error
+        raise Mistake("two calls with the same arguments give different results.")
+
+    def with_arguments(self, fault: str, case: Sequence) -> str:
+        """The fault, after the arguments that it was found for."""
+        if fault.startswith(("for ", "after ")):  # the explanation names them
+            return fault
+        named = zip(self.names, case, strict=False)
+        return f"for {', '.join(f'`{name}` = {_written(x)}' for name, x in named)}: {fault}"
 
     def difference(self, got, right, case: Sequence, part: int) -> str | None:
         """What distinguishes a result, or a part of it, from the right one."""
@@ -265,26 +323,43 @@ class compare:  # noqa: N801 (a decorator)
             or self.hint(self.changes(CHANGED_NUMBERS, count), answer, case, part)
         )
 
-    def hint(self, likely: Iterable, answer: Callable, case: Sequence, part: int) -> str | None:
-        """The hint of the mistake with the answer's results in this case and in all others."""
-        end = time.monotonic() + SECONDS / 10  # a hint is not worth a longer wait
+    def cause_of_drawn(self, answer: Callable, case: Sequence, part: int) -> str | None:
+        """A sentence that fits this case and names the likely mistake, which all others hide."""
+        known = self.reference.mistakes.items()
+        likely = [*known, *self.misreadings(len(case))]
+        return self.hint(likely, answer, case, part, may_raise=False)
+
+    def hint(
+        self, likely: Iterable, answer: Callable, case: Sequence, part: int, may_raise: bool = True
+    ) -> str | None:
+        """The hint of the mistake with the answer's results in this case and in all others.
+
+        Args:
+            may_raise: whether the mistake, or the answer, may raise in the other cases.
+        """
+        end = time.thread_time() + SECONDS / 10  # a hint is not worth a longer wait
         for hint, wrong in likely:
             for other in [case, *self.cases]:
-                if time.monotonic() > end:
+                if time.thread_time() > end:
                     return None
                 same = self.agree(answer, wrong, other, part)
-                if same is False or (same is None and other is case):
+                if same is False or (same is None and (other is case or not may_raise)):
                     break
             else:
                 return hint
         return None
 
     def agree(self, one: Callable, other: Callable, case: Sequence, part: int) -> bool | None:
-        """Whether two answers have equal results; None if either of them raises."""
-        with suppress(Exception), warnings.catch_warnings(action="ignore"):
-            got, expected = (self.run(each, *deepcopy(case)) for each in (one, other))
-            return self.difference(got, expected, case, part) is None
-        return None
+        """Whether two answers have equal results; None if the first, or both, raise."""
+        with warnings.catch_warnings(action="ignore"):
+            try:
+                got = self.run(one, *deepcopy(case))
+            except Exception:
+                return None
+            with suppress(Exception):
+                expected = self.run(other, *deepcopy(case))
+                return self.difference(got, expected, case, part) is None
+        return False
 
     def relation(self, answer: Callable, part: int) -> str | None:
         """How the answer's results are related to the right ones, in every case in which they
@@ -301,13 +376,17 @@ class compare:  # noqa: N801 (a decorator)
                 if self.parts:
                     got = got[part]
                     right = right[part]
-                right = torch.as_tensor(right).detach().double()
+                right = torch.as_tensor(right)
+                is_number = right.is_floating_point()
                 got = _like(got, right).detach().double()
+                right = right.detach().double()
                 if _equal(got, right, self.atol):  # wrong in its type only
                     return None
                 names = zip(self.names, case, strict=False)
                 floats = {name: x.double() for name, x in names if _is_float(x)}
                 here = relations(got, right, self.atol, **floats)
+                if not is_number:  # of flags and whole numbers, the wrong entries say more
+                    here = {kind: said for kind, said in here.items() if kind not in OF_NUMBERS}
             except Exception:  # no tensors of one shape
                 return None
             if found is None:
@@ -392,6 +471,10 @@ class compare:  # noqa: N801 (a decorator)
             require(is_close, f"{start} the gradient of `{name}` is not: {hint}")
 
 
+def _raised(error: Exception) -> str:
+    return f"your code raised {type(error).__name__}: {error}"
+
+
 def _real(x: Tensor) -> Tensor:
     if not _is_float(x):
         raise TypeError("expected a tensor of real numbers")
@@ -403,6 +486,9 @@ def _flag(x: Tensor) -> Tensor:
         raise TypeError(f"expected torch.bool, got {x.dtype}")
     return x
 
+
+OF_NUMBERS = {"row", "column", "shifted row", "shifted column"}
+"""Relations that say something of real numbers only."""
 
 # Each sentence is shown only where it is true of every case.
 MISREADINGS = {
@@ -584,6 +670,25 @@ def _equal(one: object, other: object, atol: float) -> bool:
         close = math.isfinite(other) and abs(one - other) <= atol + 1e-6 * abs(other)
         return close or one == other or (math.isnan(one) and math.isnan(other))
     return one == other
+
+
+def _written(x: object) -> str:
+    """An argument of a call, in a form that a reader can type; a large tensor's shape alone."""
+    if isinstance(x, np.ndarray):
+        x = torch.from_numpy(x)
+    if isinstance(x, Tensor) and x.numel() > 16:
+        return f"a tensor of shape {list(x.shape)}"
+    if isinstance(x, Tensor):
+        x = (x.int() if x.dtype == torch.bool else x).tolist()
+    if isinstance(x, FunctionType):
+        return x.__name__
+    return _rounded(x)
+
+
+def _rounded(x: object) -> str:
+    if isinstance(x, list):
+        return f"[{', '.join(map(_rounded, x))}]"
+    return f"{x:.4g}" if isinstance(x, float) else f"{x!r:.80}"
 
 
 def _shown(value: object) -> str:

@@ -146,7 +146,8 @@ def _relations(
         if right.shape[axis] > 1 and same(got, right.narrow(axis, 0, 1).expand_as(right)):
             yield f"first {axis}", f"the first entry along axis {axis} is repeated."
     scale = (got * right).nansum() / (right * right).nansum()
-    if scale.isfinite() and abs(scale) > 1e-6 and same(got, scale * right):
+    is_other = scale.isfinite() and abs(scale) > 1e-6 and f"{scale:.4g}" != "1"
+    if is_other and same(got, scale * right):
         # Any number is a multiple of any other: of single numbers, the factor is part of the kind.
         kind = "factor" if is_tensor else f"factor {scale:.3g}"
         yield kind, f"{entry} is {scale:.4g} times the right one: check the factors."
