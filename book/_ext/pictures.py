@@ -84,8 +84,8 @@ ALT = {
     "tour": "Fourteen cities. The shortest tour is drawn in grey. The edges that EGT chooses are "
     "orange, and most of them lie on the tour.",
     "metro": "Lines lead from CSA and GRPE by way of “bias + value”, and from EGT by way of EGT-U, "
-    "to Graphormer and on to the Transformer. Below, a curve on a logarithmic axis shows how the "
-    "gap to the next layer on the route shrinks to the level of rounding errors.",
+    "to bias attention and on to the Transformer. Below, a curve on a logarithmic axis shows how "
+    "the gap to the next layer on the route shrinks to the level of rounding errors.",
     "pair": "Paracetamol with four arcs from atom C4 to atom C9. For each of four models, bars "
     "show the terms of the logit, the weight and the size of the message.",
     "fool": "Two different graphs of six nodes, coloured alike by sums over neighbours.",

@@ -11,13 +11,13 @@
     clip: ["the clip opens", "of what it cuts off"], bias: ["the bias fades", "of it"] };
   // Where each station stands: a share of the width, a height, and where its name begins.
   const STATIONS = { CSA: [0, 26, "middle", 0, 24], GRPE: [0, 94, "middle", 0, 24], EGT: [0, 162, "middle", 0, 24], "bias + value": [0.36, 60, "middle", 0, 36],
-    "EGT-U": [0.36, 162, "middle", 0, 24], Graphormer: [0.68, 94, "start", -8, 34], Transformer: [1, 94, "middle", 0, -24] };
+    "EGT-U": [0.36, 162, "middle", 0, 24], "bias attention": [0.68, 94, "start", -8, 34], Transformer: [1, 94, "middle", 0, -24] };
   // Lines side by side: how far below the station's middle each passes.
-  const SHARED = { Graphormer: { CSA: -8, GRPE: 0, EGT: 8 }, Transformer: { CSA: -8, GRPE: 0, EGT: 8 }, "bias + value": { CSA: -4, GRPE: 4 } };
+  const SHARED = { "bias attention": { CSA: -8, GRPE: 0, EGT: 8 }, Transformer: { CSA: -8, GRPE: 0, EGT: 8 }, "bias + value": { CSA: -4, GRPE: 4 } };
   const LINES = {
-    CSA: [["CSA", "channels"], ["bias + value", "values"], ["Graphormer", "bias"], ["Transformer"]],
-    GRPE: [["GRPE", "contexts"], ["bias + value", "values"], ["Graphormer", "bias"], ["Transformer"]],
-    EGT: [["EGT", "gates"], ["EGT-U", "clip"], ["Graphormer", "bias"], ["Transformer"]],
+    CSA: [["CSA", "channels"], ["bias + value", "values"], ["bias attention", "bias"], ["Transformer"]],
+    GRPE: [["GRPE", "contexts"], ["bias + value", "values"], ["bias attention", "bias"], ["Transformer"]],
+    EGT: [["EGT", "gates"], ["EGT-U", "clip"], ["bias attention", "bias"], ["Transformer"]],
   };
   const LAST = legs.bias.gaps.length - 1;
   const FLOOR = 1e-16;  // drawn as 0
