@@ -100,7 +100,9 @@ def row(takes: nodes.row, marked: dict[str, nodes.section], times: tuple[int, in
         if last != first:
             words += nodes.Text(" to ")
             words += link(last, marked)
-    words += nodes.Text(f", {times[0]} of {times[1]} min to read; the others go deeper")
+    words += nodes.Text(
+        f" (about {times[0]} of the {times[1]} minutes of reading). The other sections go deeper."
+    )
     added = takes.deepcopy()
     added["classes"] = ["core"]
     added[0].children = [nodes.paragraph("", "Core")]
