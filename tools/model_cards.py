@@ -142,13 +142,14 @@ predict another property, [train a model on your own
 measurements](../../notebooks/your_molecules.ipynb), either from scratch or starting from
 one of these models.
 
-Which one should you take?
+Which one should you use?
 
-- For molecules like those of the benchmark ZINC, take `csa-rings/zinc`. Of the weights
-  in the first table it has the lowest error, and it is the model that we fine-tune in [Your own
+- For molecules like those of the benchmark ZINC, use `csa-rings/zinc`. It has the
+  lowest error in the first table, and it is the model that we fine-tune in [Your own
   molecules](../../notebooks/your_molecules.ipynb).
-- For molecules like the embedded molecules, take `csa-100k/molecules`, which has the lowest error
-  in the second table. Both models read the rings of a molecule, and `csa/zinc` does not.
+- For molecules like the embedded molecules, use `csa-100k/molecules`, which has the lowest error
+  in the second table. Both models read the rings of a molecule. `csa/zinc` is a
+  version without them.
 - For molecules of another kind, test several models on molecules whose values you know. We have not
   compared the models on such molecules.
 
@@ -231,9 +232,10 @@ atoms, and 0 if they share none. (The neighbourhoods are those of Morgan fingerp
   as in `C[NH3+]` or `C[C@H](N)O`. Other hydrogens are not counted, so the carbons of a chain
   are of type `C`. A molecule with any other atom, such as silicon or boron, gets no prediction,
   and the output states the reason. {seen}
-- The model does not distinguish mirror images. It does notice whether a stereocentre is marked at
-  all: a carbon with one hydrogen is of type `C H1` with the mark, and of type `C` without it. The
-  same molecule can therefore get a different prediction if you leave the mark out.
+- The model reads almost no stereochemistry: it does not distinguish mirror images. It does notice
+  whether a stereocentre is marked at all: a carbon with one hydrogen is of type `C H1` with the
+  mark, and of type `C` without it. The same molecule can therefore get a different prediction if
+  you leave the mark out.
 - A salt or a mixture is read as one molecule with several pieces. All training molecules consist
   of one piece, so the model has never seen a salt or a mixture. With `--largest-fragment`, only the
   largest piece is read.

@@ -36,8 +36,8 @@ CAPTIONS = {
     "09": "CSA gives a pair of nodes one attention weight for each channel, here six.",
     "10": "Which layer is a special case of which? Each frame contains the next. From "
     "the outside in: CSA’s attention; attention with a bias and a value term for each pair; "
-    "attention with a bias for each distance, as in Graphormer (without its term for the edges along "
-    "a path); and the Transformer’s attention.",
+    "attention with a bias for each distance, as in Graphormer (without its term for the edges "
+    "along a path); and the Transformer’s attention.",
     "11": "A map of attention marks one atom. Does the prediction depend on it?",
     "12": "The same training, first on one laptop and then on nine connected machines.",
     "data": "A molecule of ZINC, and how often each value of the target occurs.",

@@ -147,7 +147,7 @@ function terms(query, slips = []) {
   });
 }
 
-const [RUN_TIMES, CHAPTER_TIMES] = ["book/results/runs.html#the-records", "book/how_to_read.html#how-long-it-takes"];
+const [RUN_TIMES, CHAPTER_TIMES] = ["book/results/runs.html#the-records", "book/how_to_read.html#how-long-the-pages-take-to-run"];
 const ORDER = "notebooks/01_self_attention.html#order-does-not-matter";
 
 // What students type where the book has other words or signs, and the sections that answer it.

@@ -162,7 +162,7 @@ def test_the_results_page_counts_the_same_trials():
     bounded = [trial for trial in trials if "clip" in trial]
     assert max(losses(bounded)) < 0.5
     results = (ROOT / "book/results/index.md").read_text(encoding="utf-8")
-    assert "the loss jumps in only one of twenty trials" in results
+    assert "The loss jumps in only one of these twenty trials" in results
     epochs = len(record("authors")["from scratch, logits bounded by 5"]["curve"])
     assert f"from the first epoch on for {epochs} epochs without a jump" in results
 

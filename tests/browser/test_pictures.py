@@ -562,7 +562,7 @@ def test_the_metros_train_arrives_with_only_a_rounding_error(picture, page):
     assert host.locator("canvas").evaluate(opaque) == pytest.approx(shown, abs=1)
     train = host.locator("input")
     train.press("End")
-    assert "Graphormer → Transformer" in host.locator("[role=status]").inner_text()
+    assert "bias attention → Transformer" in host.locator("[role=status]").inner_text()
     assert "gap to Transformer is 0" in host.locator("[role=status]").inner_text()
     host.get_by_role("button", name="from EGT").click()
     assert "EGT → EGT-U: the gates open" in host.locator("[role=status]").inner_text()
