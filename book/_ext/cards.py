@@ -39,7 +39,7 @@ CAPTIONS = {
     "attention with a bias for each distance, as in Graphormer (without its term for the edges "
     "along a path); and the Transformer’s attention.",
     "11": "A map of attention marks one atom. Does the prediction depend on it?",
-    "12": "The same training, first on one laptop and then on nine connected machines.",
+    "12": "The same training run, first on one laptop and then on nine connected machines.",
     "data": "A molecule of ZINC, and how often each value of the target occurs.",
     "your_molecules": "From a table of molecules and measurements to predictions, explained atom "
     "by atom.",

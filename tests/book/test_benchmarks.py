@@ -68,7 +68,7 @@ def test_chapter_12_names_the_versions_that_its_times_were_measured_with():
     cpu, gpu = (measurement(f"{name}-benchmark")["versions"] for name in ("models", "models-gpu"))
     cpu_torch, gpu_torch = (each["torch"].rpartition(".")[0] for each in (cpu, gpu))
     stated = (
-        f"the CPU ran version {cpu['gtcourse']} of the package with PyTorch {cpu_torch}, and the "
+        f"The CPU ran version {cpu['gtcourse']} of the package with PyTorch {cpu_torch}, and the "
         f"GPU version {gpu['gtcourse']} with PyTorch {gpu_torch}."
     )
     assert stated in chapter.read_text(encoding="utf-8")

@@ -87,8 +87,8 @@ def calculator(
     ]
     still = table(["model", "parameters", "memory", "products"], rows)._repr_html_()
     words = (
-        f"{graphs} graphs of {nodes} nodes, one training step. With scripts, model, graphs, nodes "
-        "and memory can be chosen here."
+        f"{graphs} graphs of {nodes} nodes, one training step. If JavaScript is on, you can choose "
+        "the model, the number of graphs and nodes, and the memory here."
     )
     return _html("calculator", data, still + _paragraph(words))
 
