@@ -60,7 +60,7 @@ def check(text: str) -> None:
     assert sections[-1][1] == "Summary", "the last section is no summary"
     summary, further = words.rsplit(" Summary\n\n", 1)[1].split("\n\n")[:2]
     assert f"\n{summary}".count("\n- ") == 5, "not five points in the summary"
-    assert further.startswith("**Where to read on.** "), "no advice on where to read on"
+    assert further.startswith("**Further reading.** "), "no advice on further reading"
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
