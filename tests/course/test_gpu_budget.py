@@ -133,7 +133,8 @@ def made_tiny(monkeypatch, path) -> Iterator[None]:
     """Cuts what the cells load, generate and train; see the text at the head of this file."""
     counts = KEPT_OF_CHAPTER.get(path.stem, KEPT)
     monkeypatch.setattr(gtcourse, "load_dataset", few_graphs(WHOLE, counts))
-    for module, names in ((tasks, ("tsp", "pattern")), (chapter08, ("dials", "edge_labels"))):
+    of_tasks = ("tsp", "pattern", "agreement")
+    for module, names in ((tasks, of_tasks), (chapter08, ("dials", "edge_labels"))):
         for name in names:
             monkeypatch.setattr(module, name, few_of_each(getattr(module, name)))
     monkeypatch.setattr(loop._Run, "train_and_validate", two_epochs(loop._Run.train_and_validate))

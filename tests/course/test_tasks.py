@@ -218,3 +218,25 @@ def test_digits_have_the_published_number_of_images_and_pixels(digits):
     nodes = np.array([graph.num_nodes for graph in digits])
     assert (nodes.min(), nodes.max(), round(nodes.mean(), 1)) == (16, 42, 32.7)
     assert all(graph.num_edges == 8 * graph.num_nodes for graph in digits)
+
+
+def test_a_label_of_agreement_is_the_number_of_neighbours_with_a_positive_product():
+    dataset = tasks.agreement((6, 2, 2))
+    assert [len(dataset[part]) for part in ("train", "val", "test")] == [6, 2, 2]
+    for graph in dataset:
+        assert graph.x.shape == (12, 8)
+        neighbours = {node: set() for node in range(12)}
+        for i, j in graph.edge_index.T.tolist():
+            neighbours[i].add(j)
+        for i in range(12):
+            assert i not in neighbours[i]
+            assert all(i in neighbours[j] for j in neighbours[i])
+            products = [float(graph.x[i] @ graph.x[j]) for j in neighbours[i]]
+            assert graph.y[i] == min(4, sum(product > 0 for product in products))
+
+
+def test_agreement_is_drawn_afresh_with_another_seed():
+    one, same, other = (tasks.agreement((2, 1, 1), seed) for seed in (0, 0, 1))
+    assert torch.equal(one[0].x, same[0].x)
+    assert torch.equal(one[0].edge_index, same[0].edge_index)
+    assert not torch.equal(one[0].x, other[0].x)
