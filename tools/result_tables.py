@@ -16,9 +16,9 @@ from gtcourse.course.leaderboard import BEST_SIMPLE, line_to_beat
 from gtcourse.course.records import measurement, read_records, recorded
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.recipe import Note, as_text
-from gtcourse.runs.record import Record, Result, read_results, results, row, spread
-from tools.differs import changed_error, read
-from tools.pages import device, experiment, markdown, short, spans
+from gtcourse.runs.record import Result, read_results, results, row, spread
+from tools.differs import both_trained, changed_error, measured, read
+from tools.pages import device, experiment, listed, markdown, short, spans
 from tools.paths import ROOT
 
 RESULTS = ROOT / "book" / "results"
@@ -61,47 +61,50 @@ FAMILIES = {
 """Sections about what differs from the published runs, and how the names of their recipes begin."""
 PAPERS = {
     "Message passing": """\
-The recipes are those of {cite:t}`dwivedi2023benchmarking`. For some of them we take the published
-error from the papers on Graphormer {cite:p}`ying2021graphormer` and EGT {cite:p}`hussain2021egt`,
-which quote it. The recipe `signnet/zinc` is that of {cite:t}`lim2023signnet`, whose text and code
-also differ on [other points](differs-signnet). [Chapter 05](../../notebooks/05_signnet.ipynb)
-explains SignNet's network ρ.
+All recipes except `signnet/zinc` are those of {cite:t}`dwivedi2023benchmarking`. Their published
+errors are the values that the papers on Graphormer {cite:p}`ying2021graphormer` and EGT
+{cite:p}`hussain2021egt` quote from it. The recipe `signnet/zinc` is that of
+{cite:t}`lim2023signnet`. [Another page](differs-signnet) compares their code with the lecture and
+with the package.
 
-Of these points, the tested epoch and the size buckets are those whose effect our runs show. For
-the two GINs the validation error of the last epoch is clearly higher than the best, and buckets
-raised the error of GIN and GAT. The largest difference of `signnet/zinc` is its budget: our run
-covers only a small part of the published one. We do not know how much the other points matter.""",
+Our runs show something about only two of these differences, the tested epoch and the size buckets.
+For the two GINs, the validation error of the last epoch is clearly higher than the lowest one. Size
+buckets raised the error of GIN and GAT. The largest difference of `signnet/zinc` is its budget: our
+run covers only a small part of the published one. We do not know how much the other differences
+matter.""",
     "Graphormer": """\
 The paper is {cite:t}`ying2021graphormer`. [Another page](differs-graphormer) compares the paper,
 its code and the package. Some training settings are listed only here.
 
-The largest difference is the budget: our run has 90 epochs instead of 10,000. We trained
-the authors' code with the learning rates, the batch size, the clipping and the dropout of this run.
-Over the first quarter of the epochs, it gave [similar errors](budget-or-code), so other points,
-such as the initial weights, seem to matter little there. We do not know whether they matter in a
-complete run.""",
+The largest difference is the budget: our run has 90 epochs instead of 10,000. We trained a model
+with the authors' code, using the learning rates, batch size, clipping and dropout of this run. Over
+the first quarter of the epochs, it reached [similar errors](budget-or-code), so the remaining
+differences, such as the initial weights, seem to matter little in this phase. We do not know
+whether they matter in a complete run.""",
     "EGT": """\
 The paper is {cite:t}`hussain2021egt`. [Another page](differs-egt) compares the paper, its code and
 the package. Some training settings are listed only here.
 
-For `egt-100k-spe-do/zinc`, our error agrees with the published one, so we have no sign that any of
-its points matters much. But this is one seed. For `egt-100k/pattern`, the largest differences are
-the number of epochs and the number of training graphs. How much the others matter is not known.""",
+For `egt-100k-spe-do/zinc`, our error agrees with the published one, so nothing suggests that any of
+the differences below matters much. But we have only one seed. For `egt-100k/pattern`, the largest
+differences are the number of epochs and the number of training graphs. We do not know how much the
+others matter.""",
     "GRPE": """\
 The paper is the first version of {cite:t}`park2022grpe`. [Another page](differs-grpe)
 compares the paper, its code and the package. Some training settings are listed only here.
 
 As for Graphormer, the largest difference is the budget, 90 epochs instead of 10,000. Over the first
-quarter of our run, the authors' code gave [similar errors](budget-or-code). The directions
-of edges do not matter for ZINC, because a bond has an edge in each direction.""",
+quarter of our run, a model that we trained with the authors' code reached [similar
+errors](budget-or-code).""",
     "CSA": """\
 The paper is {cite:t}`menegaux2023csa`. [Another page](differs-csa) compares the paper, its code and
 the package. Some training settings are listed only here.
 
-On ZINC, the largest difference is the budget: our runs have 100 epochs instead of 2,000. On PATTERN
-it is the budget and the number of training graphs. How much the others matter is not known. This
-includes the changes of the learning rate, which differed from the authors' in our complete runs of
-`csa-rings/zinc` as well, and these runs [diverged](csa-diverged).""",
+On ZINC, the largest difference is the budget: our runs have 100 epochs instead of 2,000. On
+PATTERN, the largest differences are the budget and the number of training graphs. We do not know
+how much the others matter. One of them is that we update the learning rate after each step, and the
+authors after each epoch. This is also true of our complete runs of `csa-rings/zinc`, which
+[diverged](csa-diverged). We do not know whether this difference played a part.""",
 }
 """Where the recipes of a section are from."""
 METRICS = {
@@ -151,6 +154,7 @@ def results_tables() -> dict[str, str]:
         "message passing": reproductions([r for r in finished if passes_messages(r)]),
         "simple": simple(),
         "shortened": shortened([result for result in zinc if not complete(result)]),
+        "ends": ends([result for result in zinc if not complete(result)]),
         "authors": authors(),
         "communities": shortened(nodes),
         "small": small(),
@@ -207,7 +211,7 @@ OUTCOMES = [
 
 def summary(found: list[Result]) -> str:
     """The recipes by how far our error is from the paper's."""
-    last = "shortened, which neither confirms nor refutes the paper"
+    last = "shortened: no conclusion about the paper"
     families = ("graph Transformers", "message passing")
     names: dict[str, dict[str, list[str]]] = {
         words: {family: [] for family in families}
@@ -353,18 +357,15 @@ def buckets(result: Result) -> str:
 
 
 def costs(found: list[Result]) -> str:
-    """Parameters, training graphs a second, MiB of a training step where that was measured."""
+    """Parameters, and MiB of a training step where that was measured."""
     measured = json.loads(MEMORY.read_text())
     rows = []
     for result in found:
-        on_cpu = [record for record in result.records if record.device.startswith("CPU")]
-        speed = f"{max(map(graphs_per_second, on_cpu)):,.0f}" if on_cpu else ""
         memory = measured.get(result.recipe.name)
         of_recipe = {
             "recipe": f"`{result.recipe.name}`",
             "parameters": f"{result.records[0].parameters:,}",
-            "graphs/s": speed,
-            "MiB": f"{memory:,}" if memory else "",
+            "training step, MiB": f"{memory:,}" if memory else "",
         }
         rows.append(of_recipe)
     return table(rows)
@@ -390,6 +391,23 @@ def shortened(found: list[Result]) -> str:
     if all(result.recipe.dataset == "zinc" for result in found):
         rows = below_best_simple(rows)
     return table(without_empty_columns(rows))
+
+
+def ends(found: list[Result]) -> str:
+    """The errors of shortened runs after their last epoch, in the order of their table."""
+    rows = []
+    for result in sorted(found, key=share, reverse=True):
+        name, _, paper, *_ = row(result)
+        (record,) = result.records
+        last = record.curve[-1]
+        of_recipe = {
+            "recipe": recipe_name(name),
+            "training error": f"{last['train_loss']:.3f}",
+            "validation error": f"{last['val_mae']:.3f}",
+            "paper, test error": paper,
+        }
+        rows.append(of_recipe)
+    return table(rows)
 
 
 def table(rows: Sequence[dict[str, str]]) -> str:
@@ -465,8 +483,7 @@ def changes(result: Result) -> list[Change]:
     if words := buckets(result):
         found.append(Change("size buckets", "none", words.split()[0], words))
     if spans(result.records[0].device):
-        machines = in_words(device(result.records[0].device))
-        found.append(Change("machines", "", machines, ""))
+        found.append(Change("machines", "", machines(result.records[0].device), ""))
     return found
 
 
@@ -486,11 +503,6 @@ def recipe_name_of(result: Result) -> str:
 def alone(number: str) -> str:
     """Without the number of seeds, which a column or the text above each table states."""
     return re.sub(r" \(\d+ seeds?\)", "", number)
-
-
-def graphs_per_second(record: Record) -> float:
-    """Training graphs by the wall time of the run, validation included."""
-    return len(record.curve) * record.data["sizes"]["train"] / record.seconds
 
 
 def colours() -> str:
@@ -638,8 +650,9 @@ def runs(found: list[Result]) -> str:
         {
             "run": f"`{record.name}`",
             "seed": str(record.seed),
+            "epochs": f"{len(record.curve)}",
             "time": duration(record.seconds),
-            "device": in_words(device(record.device).replace("CPU (x86_64, 1 thread)", "CPU")),
+            "device": machines(record.device),
             "commit": f"`{short(record.commit)}`",
             "date": record.date,
         }
@@ -650,16 +663,28 @@ def runs(found: list[Result]) -> str:
     return f"{table(rows)}\n*The recorded runs. {origins}*\n"
 
 
-def in_words(device: str) -> str:
-    """The device of a run whose epochs were replayed, in a sentence's words."""
-    captured = re.match(r"(.+) for (.+) \(python -m experiments.captured, compiled\), (.+)", device)
-    if captured is None:
-        return device
-    gpu, epochs, rest = captured.groups()
-    return (
-        f"{gpu} for {epochs}, with a compiled training step, captured as a CUDA graph "
-        f"(`python -m experiments.captured`), and {rest}"
-    )
+def machines(device_name: str) -> str:
+    """A record's device; of several, how many epochs each computed, in their order."""
+    parts = spans(device_name)
+    if not parts:
+        return one_machine(device_name)
+    first, *others = parts
+    begun = "the first epoch" if first.epochs == 1 else f"the first {first.epochs} epochs"
+    epochs = [begun, *(f"the next {part.epochs}" for part in others)]
+    epochs[-1] = f"the last {parts[-1].epochs}"
+    names = [one_machine(part.machine) for part in parts]
+    text = listed(f"{name} for {which}" for name, which in zip(names, epochs, strict=True))
+    if "experiments.captured" in device_name:
+        text += (
+            ". On the GPU, the training step was compiled and captured as a CUDA graph "
+            "(`python -m experiments.captured`)"
+        )
+    return text
+
+
+def one_machine(name: str) -> str:
+    """A machine, "CPU" for one thread."""
+    return device(name).replace("CPU (x86_64, 1 thread)", "CPU")
 
 
 def origin(name: str, data: dict) -> str:
@@ -723,6 +748,32 @@ WHERE_PRINTED = "where the number of parameters is printed"
 COMPARED = ("parameters", WHERE_PRINTED, "seeds")
 """Notes on what a table of its own compares, with the records' own numbers."""
 NOT_MEASURED = "not measured"
+AS_IN_THE_CODE = "as in the code"
+
+
+BOTH_TRAINED = {
+    "egt-signs": ("pairs", "nodes"),
+    "grpe-far": ("text", "code"),
+    "grpe-key-context": ("column", "row"),
+}
+"""Entries whose two versions were trained, and the names of the errors: the run's version first."""
+WITHOUT_EFFECT = {
+    "graphormer-degrees": "a bond has an edge in each direction",
+    "grpe-directions": "a bond has an edge in each direction",
+}
+"""Entries that make no difference on ZINC, and why."""
+RELATED = {
+    "csa-heads": "the model has {eight:,} parameters with either number",
+    "graphormer-company": "random entries in the padding row change the predictions of a small "
+    "model by {moved:.4f} on average",
+    "graphormer-node-0": "{as_listed:.2%} of the pairs of atoms have such a path",
+    "grpe-noise": "the noise changes the predictions of a small model by {moved:.3f} on average",
+    "signnet-entering": "the model has {ours:,} parameters, and {theirs:,} with the code's maps",
+    "signnet-padding": "a column of zeros that is not masked adds {share:.2f} times as much as an "
+    "eigenvector, in an untrained network",
+    "signnet-solver": "some vectors of `eig` are not orthogonal for {eig:.0%} of the molecules",
+}
+"""Of entries whose effect on the error was not measured: a number that was."""
 
 
 class Point(NamedTuple):
@@ -761,17 +812,23 @@ def measured_elsewhere(about: str) -> str:
 
 
 def effect_of(note: Note) -> str:
-    """A link to where the effect on the error was measured, if it was, or to what we know of it."""
-    follows_code = note.here in (note.code, "as the code") and note.paper in ("", "not stated")
+    """The effect on the error, if it was measured, or what else we know; with a link."""
+    follows_code = note.here in (note.code, AS_IN_THE_CODE) and note.paper in ("", "not stated")
     if follows_code or note.about == "printed result":
         return ""
     if not note.entry:
         return measured_elsewhere(note.about) if note.code == "the last" else NOT_MEASURED
     name, _, entry = note.entry.partition("-")
+    link = f"(differs-{note.entry})"
+    if reason := WITHOUT_EFFECT.get(note.entry):
+        return f"[none on ZINC]{link}, because {reason}"
+    if versions := BOTH_TRAINED.get(note.entry):
+        return f"[{both_trained(name, entry, *versions)}]{link}, both trained"
     (found,) = (row for row in read(name)["row"] if row["id"] == entry)
-    if changed_error(name, found) or "runs" in found:
-        return f"[measured on small models](differs-{note.entry})"
-    return f"{NOT_MEASURED} ([related counts](differs-{note.entry}))"
+    if error := changed_error(name, found):
+        return f"[{error.replace('→', 'against')}]{link}, changed after training"
+    related = RELATED[note.entry].format(**measured(name, found)).replace("%", " %")
+    return f"{NOT_MEASURED}. [A related number]{link}: {related}"
 
 
 def notes(found: list[Result]) -> str:
@@ -797,7 +854,7 @@ def points_table(found: list[Point]) -> str:
     """A row for each point, without the column of a side that no point is about."""
     rows = [
         {
-            "point": point.about,
+            "setting": point.about,
             "paper": point.paper,
             "code": point.code,
             "our run": point.here,
@@ -840,7 +897,7 @@ def duration(seconds: float) -> str:
 
 
 def cycles() -> str:
-    """The order of the models on CYCLES: the lecture's, and ours with its accuracies in percent."""
+    """The order of the models on CYCLES, the lecture's and ours, with the accuracies."""
     names = [name for name in RECIPES if name.endswith("/cycles")]
     rows = []
     for size in CYCLES_SIZES:
@@ -850,12 +907,15 @@ def cycles() -> str:
             for name in names
         }
         reached = {name: (mean(values), stdev(values)) for name, values in ours.items()}
-        rows.append((f"{size:,}", order(printed), order(reached, percent=True)))
-    return markdown(("training graphs", "lecture", "here, with our accuracies in percent"), rows)
+        rows.append((f"{size:,}", order(printed), order(reached)))
+    return markdown(("training graphs", "lecture", "here"), rows)
 
 
-def order(scores: dict[str, tuple[float, float]], percent: bool = False) -> str:
-    """From the best to the worst; "≈" between neighbours closer than the larger deviation."""
+def order(scores: dict[str, tuple[float, float]]) -> str:
+    """From the best to the worst, in percent.
+
+    A "≈" is between neighbours closer than the larger deviation.
+    """
     best_first = sorted(scores, key=lambda name: scores[name][0], reverse=True)
     text = ""
     for before, name in zip([None, *best_first], best_first, strict=False):
@@ -863,7 +923,5 @@ def order(scores: dict[str, tuple[float, float]], percent: bool = False) -> str:
         if before is not None:
             gap = scores[before][0] - value
             text += " ≈ " if gap <= max(deviation, scores[before][1]) else " > "
-        text += recipe_name(name)
-        if percent:
-            text += f" {100 * value:.1f} ± {100 * deviation:.1f}"
+        text += f"{recipe_name(name)} {100 * value:.1f} ± {100 * deviation:.1f}"
     return text
