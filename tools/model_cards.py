@@ -125,8 +125,8 @@ WORDS = {
     AddRandomWalks: "random walks",
     AddRings: "rings",
     AddShortestPaths: "distances",
-    AddSVD: "the singular vectors of the eight largest singular values (adjacency matrix with "
-    "self-loops)",
+    AddSVD: "eight pairs of singular vectors of the adjacency matrix with self-loops (those of the "
+    "largest singular values)",
 }
 """What a model reads besides the types of atoms and bonds, by the encoding."""
 
@@ -136,20 +136,20 @@ INDEX = """\
 
 These trained models come with the package. All of them predict *penalised logP*, a computed
 score of a molecule: how much better it dissolves in oil than in water, on a logarithmic scale,
-minus penalties for large rings and for being hard to make. RDKit computes it exactly.
-This makes the models good teaching examples, because you can check every prediction. To
-predict another property, [train a model on your own
-measurements](../../notebooks/your_molecules.ipynb), either from scratch or starting from
-one of these models.
+minus penalties for large rings and for being hard to make. The score follows from [a
+formula](../../notebooks/data.ipynb) whose terms RDKit computes, so you can check every prediction.
+This makes the models good teaching examples. To predict another property, [train a model on your
+own measurements](../../notebooks/your_molecules.ipynb), either from scratch or starting from one of
+these models.
 
 Which one should you use?
 
 - For molecules like those of the benchmark ZINC, use `csa-rings/zinc`. It has the
   lowest error in the first table, and it is the model that we fine-tune in [Your own
   molecules](../../notebooks/your_molecules.ipynb).
-- For molecules like the embedded molecules, use `csa-100k/molecules`, which has the lowest error
-  in the second table. Both models read the rings of a molecule. `csa/zinc` is a
-  version without them.
+- For molecules like the book's *embedded molecules*, 12,000 molecules from files that are installed
+  with RDKit, use `csa-100k/molecules`. It has the lowest error in the second table. Both models
+  read the rings of a molecule. `csa/zinc` is a version without them.
 - For molecules of another kind, test several models on molecules whose values you know. We have not
   compared the models on such molecules.
 
@@ -162,15 +162,14 @@ model to train on your own data.
 
 *Models that were trained on 10,000 molecules of ZINC, and their mean absolute errors (MAE) on
 1,000 other molecules of ZINC. Each was trained with one seed, and all but EGT for far fewer epochs
-than in the paper, so the table compares these weights, and does not rank the architectures.*
+than in the paper, so the table compares these trained models. It does not rank the architectures.*
 
 {molecules}
 
 *Models that were trained on 4,000 of the embedded molecules, and their MAE on 1,000 other
-embedded molecules. The embedded molecules are 12,000 molecules from files that are installed with
-RDKit. The last column is the mean ± standard deviation of the runs in chapter 10. All errors are
-those recorded at the end of the runs. If the current code gives a different error, the model's card
-says why.*
+embedded molecules. The last column is the mean ± standard deviation over the three runs of chapter
+10, one for each seed. All errors are those recorded at the end of the runs. If the current code
+gives a different error, the model's card says why.*
 
 The two data sets differ (see [The data](../../notebooks/data.ipynb)), so an error in one table
 cannot be compared with an error in the other. To get a prediction, run `gtcourse predict NAME
@@ -187,8 +186,8 @@ than in water, on a logarithmic scale, minus penalties for large rings and for b
 gtcourse predict {name} CCO "c1ccccc1O"
 ```
 
-You do not need a model to obtain penalised logP, because RDKit computes it exactly. Use this
-one to study how such a model works, or as a starting point for a model of your own.
+You do not need a model to obtain penalised logP, because you can compute it exactly with RDKit. Use
+this one to study how such a model works, or as a starting point for a model of your own.
 
 The model is {kind}. It has {parameters:,} parameters.{note}{seeds}
 
@@ -364,7 +363,7 @@ def index(cards: list[Card]) -> str:
             rows.append([link, inputs(name), f"{record.parameters:,}", error])
         if data == "molecules":
             columns[-1] = "test MAE, seed 0"
-            columns.append("three seeds")
+            columns.append("test MAE, mean of three seeds")
             rows = [[*row, over_seeds(name)] for row, name in zip(rows, found, strict=True)]
         tables[data] = markdown_table(columns, rows)
     return INDEX.format(**tables)
