@@ -52,9 +52,9 @@ def test_the_errors_without_csas_own_channels_are_recorded(page, found):
     mean = found["mean_channels"]
     assert mean["its error"] < 0.1
     assert (
-        f"grows for {mean['grows']} of the {COUNT} molecules, on average from "
-        f"{mean['mean']:.2f} to {mean['mean, averaged']:.2f}. For {mean['grows most']} it grows "
-        f"the most, from less than 0.1 to {mean['its error, averaged']:.2f}. For "
+        f"grows for {mean['grows']} of the {COUNT} molecules. Averaged over all {COUNT}, it grows "
+        f"from {mean['mean']:.2f} to {mean['mean, averaged']:.2f}. For {mean['grows most']} it "
+        f"grows the most, from less than 0.1 to {mean['its error, averaged']:.2f}. For "
         f"{' and '.join(mean['falls'])} it becomes a little smaller."
     ) in page
 
