@@ -67,7 +67,7 @@ errors are the values that the papers on Graphormer {cite:p}`ying2021graphormer`
 {cite:t}`lim2023signnet`. [Another page](differs-signnet) compares their code with the lecture and
 with the package.
 
-Our runs show something about only two of these differences, the tested epoch and the size buckets.
+Our runs say something about only two of these differences, the tested epoch and the size buckets.
 For the two GINs, the validation error of the last epoch is clearly higher than the lowest one. Size
 buckets raised the error of GIN and GAT. The largest difference of `signnet/zinc` is its budget: our
 run covers only a small part of the published one. We do not know how much the other differences
@@ -365,6 +365,7 @@ def costs(found: list[Result]) -> str:
         of_recipe = {
             "recipe": f"`{result.recipe.name}`",
             "parameters": f"{result.records[0].parameters:,}",
+            "graphs in a batch": f"{result.records[0].config['batch_size']}",
             "training step, MiB": f"{memory:,}" if memory else "",
         }
         rows.append(of_recipe)
