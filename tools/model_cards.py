@@ -60,7 +60,7 @@ from gtcourse.runs.record import (
 from tools.pages import device, listed, markdown_table, run, short, spans, together
 from tools.paths import ROOT
 from tools.result_figures import STYLE
-from tools.result_tables import RESULTS, complete, differs, share
+from tools.result_tables import RESULTS, complete, differs, machines, share
 
 FOLDER = ROOT / "book" / "models"
 MEASURED = FOLDER / "measured.json"
@@ -456,9 +456,8 @@ def about(card: Card, record: Record) -> str:
 
 
 def where_trained(record: Record) -> str:
-    """The devices of a run, with its epochs counted from 0 if it moved between devices."""
-    where = device(record.device)
-    return f"{where} (epochs are counted from 0)" if spans(record.device) else where
+    """The device of a run, or the devices with their epochs if it moved between them."""
+    return machines(record.device) if spans(record.device) else device(record.device)
 
 
 @cache
