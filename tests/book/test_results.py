@@ -122,3 +122,25 @@ def test_the_error_of_a_constant_in_the_exercise_on_scaffolds_is_the_stated_one(
     error = float(abs(y - np.median(y)).mean())
     stated = f"the median of all {len(y)} values for every molecule gives an error of {error:.2f}"
     assert stated in chapter("10")
+
+
+def test_the_processor_times_of_steps_are_those_of_the_record():
+    times = {name: each["ms"] for name, each in experiment("steps-benchmark")["step"].items()}
+    stated = (
+        f"CSA's step takes {times['csa'] / times['gatedgcn']:.1f} times as long as GatedGCN's, and "
+        f"EGT's takes {times['egt'] / times['csa']:.2f} times as long as CSA's"
+    )
+    assert stated in chapter("10")
+
+
+def test_the_shortened_runs_end_as_the_results_page_says():
+    ends = {}
+    for name in ("signnet", "graphormer-slim", "grpe-small", "csa", "csa-rings"):
+        (run,) = recorded(f"{name}/zinc")
+        published, _ = get_recipe(f"{name}/zinc").paper_result["test_mae"]
+        ends[name] = (run.curve[-1]["train_loss"], run.curve[-1]["val_mae"], published)
+    training, validation, _ = ends.pop("signnet")
+    assert validation > 2 * training
+    training, _, published = ends.pop("graphormer-slim")
+    assert round(training / published) == 3
+    assert all(training > published for training, _, published in ends.values())
