@@ -161,10 +161,12 @@ def test_the_results_page_counts_the_same_trials():
     assert (len(unbounded), jumped) == (20, 1)
     bounded = [trial for trial in trials if "clip" in trial]
     assert max(losses(bounded)) < 0.5
+    assert len(bounded) == 8
     results = (ROOT / "book/results/index.md").read_text(encoding="utf-8")
-    assert "The loss jumps in only one of these twenty trials" in results
+    assert "we repeated the last steps before the jump twenty times" in results
+    assert "The loss jumped in only one of the twenty. In eight further trials" in results
     epochs = len(record("authors")["from scratch, logits bounded by 5"]["curve"])
-    assert f"from the first epoch on for {epochs} epochs without a jump" in results
+    assert f"It has now trained for {epochs} epochs without a jump" in results
 
 
 def test_the_trials_with_bounded_logits_end_lower_than_those_without(page):
