@@ -88,17 +88,8 @@ def with_objective(reduction: str) -> Run:
 ON_PATTERN = partial(tasks.node_classification, 2, NODES_OF_PATTERN)
 ON_CLUSTER = partial(tasks.node_classification, 6, NODES_OF_CLUSTER)
 PATTERN_SETTINGS = {"task": ON_PATTERN, "batch_size": 8, "epochs": 15}
-LONGER = {
-    f"{name}-100-epochs/molecules": replace(run, epochs=100)
-    for name, run in (
-        ("egt", run_of(MOLECULES)),
-        ("egt-simple", run_of(replace(MOLECULES, variant="simple"))),
-        ("egt-ungated", run_of(replace(MOLECULES, gated=False))),
-    )
-}
 RUNS = {
     **variants("molecules", MOLECULES),
-    **LONGER,
     "egt-spe/molecules": run_of(SVD),
     "egt-spe-flips/molecules": run_of(FLIPPED),
     "egt-spe-node-flips/molecules": run_of(replace(SVD, flip_signs="nodes")),
