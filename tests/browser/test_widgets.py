@@ -103,7 +103,7 @@ def test_the_calculator_evaluates_the_formulas(shown):
         ("parameters", "3.81 MiB"),
         ("activations", with_unit(formula.held(100, 200), "B")),
         ("memory", with_unit(formula.memory(100, 200), "B")),
-        ("products", with_unit(formula.products(100, 200), "FLOP")),
+        ("matrix products", with_unit(formula.products(100, 200), "FLOP")),
     ):
         assert any(name in row and text in row for row in page.locator("tr").all_inner_texts())
     said = page.locator("p").last.inner_text()

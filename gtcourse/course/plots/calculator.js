@@ -126,7 +126,7 @@
         ["optimiser", "", withUnit(model.optimizer, "B")],
         ["activations", "", withUnit(held(model, graphs, nodes), "B")],
         ["memory", "", withUnit(memory(model, graphs, nodes), "B")],
-        ["products", "", withUnit(graphs * at(model.flops, nodes), "FLOP")],
+        ["matrix products", "", withUnit(graphs * at(model.flops, nodes), "FLOP")],
       ];
       find("tbody").replaceChildren(...rows.map((row) => {
         const line = document.createElement("tr");

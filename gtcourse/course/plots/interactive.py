@@ -85,7 +85,7 @@ def calculator(
         ]
         for name, costs in formulas.items()
     ]
-    still = table(["model", "parameters", "memory", "products"], rows)._repr_html_()
+    still = table(["model", "parameters", "memory", "matrix products"], rows)._repr_html_()
     words = (
         f"{graphs} graphs of {nodes} nodes, one training step. If JavaScript is on, you can choose "
         "the model, the number of graphs and nodes, and the memory here."
