@@ -2,8 +2,8 @@
 
 Table 5's ladder on the embedded molecules: a Transformer that is given Graphormer's encodings one
 after the other. Each row with a bias is trained a second time, with a bias that learns ten times as
-fast as the rest. The complete model is also trained on few molecules, without FLAG and with it,
-and with 2 to 16 layers.
+fast as the rest, and so is the complete model without its distances. The complete model is also
+trained on few molecules, without FLAG and with it, and with 2 to 16 layers.
 """
 
 from dataclasses import asdict, replace
@@ -58,6 +58,13 @@ RUNS |= {
     for rung, config in LADDER.items()
     if config.spatial
 }
+
+RUNS["no-distances-fast"] = replace(
+    RUNS["edges-bias-fast"],
+    build=partial(Graphormer, replace(CONFIG, spatial=False)),
+    config=RUNS["edges-bias-fast"].config | {"rung": "edges-bias", "spatial": False},
+)
+"""The complete model without Eq. 6."""
 
 # Few molecules, so that there is something to overfit to.
 FEW = replace(RUNS["edges-bias-fast"], data="200 molecules", epochs=50, peak=1e-3, batch_size=32)
