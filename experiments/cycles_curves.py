@@ -6,14 +6,21 @@ degrees. The rate is constant, so that the runs
 can be compared after any number of epochs, and it is chosen for each encoding.
 """
 
+import sys
+import time
 from dataclasses import replace
 
+import torch
 from torch import Tensor
+from torch.optim import AdamW
 
 from experiments.chapter05 import BASES, ENCODINGS, OneRandomSign, load, run_of
-from experiments.runs import main, no_scores
-from gtcourse import GraphBatch
+from experiments.runs import Run, main, no_scores, store_measurement
+from gtcourse import DenseLoader, GraphBatch
+from gtcourse.course.records import RECORDS
+from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.models import LaplacianEncoding, SignNetConfig
+from gtcourse.train.loop import fit
 
 RATES = (1e-3, 3e-3, 1e-2)
 EPOCHS = {
@@ -51,7 +58,36 @@ RUNS = {
     for encoding, epochs in EPOCHS.items()
 }
 
+
+def epoch_seconds(run: Run, data: GraphDataset) -> float:
+    """CPU seconds of the second epoch of a run, with its validation; the first warms up."""
+    training = DenseLoader(data.train, run.batch_size, shuffle=True, buckets=run.buckets)
+    val = DenseLoader(data.val, 4 * run.batch_size)
+    torch.manual_seed(0)
+    model = run.build()
+    optimizer = AdamW(run.groups(model))
+    for _ in range(2):
+        start = time.process_time()
+        fit(model, run.task(), training, val, epochs=1, optimizer=optimizer)
+        seconds = time.process_time() - start
+    return seconds
+
+
+def store_costs() -> None:
+    data = load("cycles")
+    content = {
+        "name": "cycles-epochs",
+        "data": data.provenance,
+        "epoch_seconds": {name: round(epoch_seconds(run, data), 2) for name, run in RUNS.items()},
+    }
+    store_measurement(
+        RECORDS / "cycles-epochs.json", content, "python -m experiments.cycles_curves"
+    )
+
+
 if __name__ == "__main__":
+    if len(sys.argv) == 1:  # everything
+        store_costs()
     main(
         "chapter05",
         RUNS,
