@@ -4,7 +4,8 @@ A bag Transformer on molecules, with one of eight node encodings: none, Laplacia
 the signs of a convention or with random signs, SignNet, SignNet's networks without the second sign,
 without the eigenvectors or without messages, and a vector for each degree. The same for a GatedGCN,
 which reads the bonds and their types anyway, and on chapter 04's CYCLES, where GatedGCN without an
-encoding can only guess. On CYCLES three encodings also train with a higher rate, and for longer.
+encoding can only guess. On CYCLES three encodings also train with a higher rate, and for longer,
+and SignNet's networks without the second sign also train with random signs.
 """
 
 from collections.abc import Callable, Iterator
@@ -79,6 +80,13 @@ class OneSign(models.SignNet):
     def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
         real = mask[:, :, None] & (vectors != 0).any(dim=1, keepdim=True)
         return self.phi(vectors, real, adjacency)
+
+
+class OneRandomSign(OneSign):
+    """The same with signs drawn anew in training, so that it can learn to ignore them."""
+
+    def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
+        return super().even(flip_signs(vectors) if self.training else vectors, adjacency, mask)
 
 
 class Constant(models.SignNet):
@@ -174,4 +182,6 @@ if __name__ == "__main__":
         run = runs[f"cycles-{encoding}/cycles"]
         runs[f"cycles-{encoding}-fast/cycles"] = replace(run, peak=HIGHER_PEAK)
         runs[f"cycles-{encoding}-long/cycles"] = replace(run, epochs=MORE_EPOCHS)
+    one_random_sign = run_of(BASES["cycles"], "one-sign-flips", OneRandomSign)
+    runs["cycles-one-sign-flips/cycles"] = one_random_sign
     main("chapter05", runs, load)

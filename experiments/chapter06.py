@@ -2,13 +2,15 @@
 
 Table 5's ladder on the embedded molecules: a Transformer that is given Graphormer's encodings one
 after the other. Each row with a bias is trained a second time, with a bias that learns ten times as
-fast as the rest. The complete model is also trained on few molecules, without FLAG and with it,
-and with 2 to 16 layers.
+fast as the rest, and so is the complete model without its distances. The complete model is also
+trained on few molecules, without FLAG and with it, with node embeddings that start small and with
+larger ones, and it is trained with 2 to 16 layers.
 """
 
 from dataclasses import asdict, replace
 from functools import partial
 
+import torch
 from torch import nn
 
 from experiments.runs import Run, first_graphs, main
@@ -59,6 +61,13 @@ RUNS |= {
     if config.spatial
 }
 
+RUNS["no-distances-fast"] = replace(
+    RUNS["edges-bias-fast"],
+    build=partial(Graphormer, replace(CONFIG, spatial=False)),
+    config=RUNS["edges-bias-fast"].config | {"rung": "edges-bias", "spatial": False},
+)
+"""The complete model without Eq. 6."""
+
 # Few molecules, so that there is something to overfit to.
 FEW = replace(RUNS["edges-bias-fast"], data="200 molecules", epochs=50, peak=1e-3, batch_size=32)
 RUNS["few"] = FEW
@@ -66,6 +75,24 @@ RUNS |= {
     f"few-flag-{step_size:g}": replace(FEW, flag=Flag(steps=2, step_size=step_size))
     for step_size in (0.001, 0.01, 0.1)
 }
+
+
+def with_larger_embeddings(config: GraphormerConfig) -> Graphormer:
+    """Node embeddings that start ten times as large, beside which the shifts of FLAG are small."""
+    model = Graphormer(config)
+    with torch.no_grad():
+        for parameter in (*model.embedding.parameters(), *model.node_encodings.parameters()):
+            parameter.mul_(10)
+    return model
+
+
+LARGER = replace(
+    FEW,
+    build=partial(with_larger_embeddings, CONFIG),
+    config=FEW.config | {"node_embeddings": "ten times as large at the start"},
+)
+RUNS["few-larger"] = LARGER
+RUNS["few-larger-flag-0.01"] = replace(LARGER, flag=Flag(steps=2, step_size=0.01))
 
 # Deeper models: does the error rise again, as over-smoothing would have it?
 DEPTHS = (2, 4, 8, 16)

@@ -55,6 +55,9 @@ ABLATION = {
     "grpe-bias": {"terms": (), "bias": True},
     "grpe-bias-value": {"terms": ("value",), "bias": True},
 }
+VALUE_ALONE = {"grpe-value": {"terms": ("value",)}}
+"""Nothing in the logits depends on the graph."""
+
 """What the logits know of a pair, and whether the values know it."""
 
 LOGITS = {"terms": ("query_context", "key_context"), "bias": True}
@@ -89,7 +92,7 @@ def runs_on(data: str, config: GRPEConfig, forms: dict[str, dict], **settings) -
 
 DIALS = {"task": partial(node_classification, 2), "batch_size": 64, "epochs": 8}
 RUNS = {
-    **runs_on("molecules", MOLECULES, ABLATION, batch_size=64),
+    **runs_on("molecules", MOLECULES, ABLATION | VALUE_ALONE, batch_size=64),
     **runs_on(
         "digits", DIGITS, ABLATION, task=partial(graph_multiclass, 10), batch_size=32, epochs=15
     ),
@@ -117,6 +120,16 @@ for name in ("grpe-bias", "grpe-bias-value"):  # as in chapter 06: scalars start
         config=run.config | {"scalars_rate": float(RATIO)},
         faster=lambda model: model.tables["bias"],
     )
+# Twice as many distances, with as many heads as the distances above have, and with twice as many.
+WIDE = {"num_node_types": (2 * STEPS + 2,), "max_distance": 2 * STEPS}
+for count, num_heads in {"eight": 8, "sixteen": 16}.items():
+    form = {f"{count}-heads-bias": ONE_TERM["one-head-bias"]}
+    RUNS |= runs_on("listener-16", replace(LISTENER, num_heads=num_heads, **WIDE), form, **DIALS)
+# On the speaker, a model with the term that solves it failed: was it the rate?
+OTHER_RATES = {"slower": 5e-4, "faster": 5e-3}
+for name in ("one-head-logits", "one-head-value-30-epochs"):
+    for speed, peak in OTHER_RATES.items():
+        RUNS[f"{name}-{speed}/speaker"] = replace(RUNS[f"{name}/speaker"], peak=peak)
 
 
 def load(name: str) -> GraphDataset:
@@ -127,6 +140,8 @@ def load(name: str) -> GraphDataset:
         data = edge_labels((2000, 1000, 1000), LABELS)
     elif name in ("listener", "speaker"):
         data = dials((4000, 200, 2000), STEPS, name)
+    elif name == "listener-16":
+        data = dials((4000, 200, 2000), 2 * STEPS, "listener")
     else:
         data = load_dataset(name)
     return encode(data, AddShortestPaths())

@@ -44,11 +44,11 @@ TITLES = {"graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE", "csa": "CSA"
 
 # What a reader can guess before running the model, and then find out with it.
 GUESSES = {
-    "graphormer": "if atom C1 is removed, does the prediction rise or fall?",
+    "graphormer": "if atom C1 of the molecule shown is removed, does the prediction rise or fall?",
     "egt": "EGT multiplies each weight by a gate. By how much does the prediction change if you "
     "close the gate of a single head?",
-    "grpe": "if you switch off the relation that GRPE adds to the values, the attention maps of "
-    "which layers change?",
+    "grpe": "if you switch off the vectors that GRPE adds to the values, in which layers do the "
+    "attention maps change?",
     "csa": "if all channels of a head share one weight, by how much does the prediction change?",
 }
 PLACE = """<button type="button" class="open-explainer">Run a trained {title} here</button>

@@ -241,7 +241,7 @@ def signs_widget(
     if exact is not None:
         rows.append(["exact", exact, None, None])
     still = table([label, "all signs +", "lowest", "highest"], rows)._repr_html_()
-    words = "With scripts, the sign of each eigenvector can be chosen here."
+    words = "With scripts enabled, you can choose the sign of each eigenvector here."
     return _html("signs", data, still + _paragraph(words), WIDGET)
 
 
