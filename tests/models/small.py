@@ -94,6 +94,16 @@ EGTS = {
     "numbers": replace(EGT, **NUMBERS, **EDGE_NUMBERS),
     "numbers, edge": replace(EGT, target="edge", **NUMBERS, **EDGE_NUMBERS),
     "two columns": replace(EGT, **COLUMNS),
+    "fused, distances": replace(EGT, distance_hops=2, form="fused"),
+    "fused, ungated": replace(EGT, gated=False, scaled=False, clip=1.0, form="fused"),
+    "fused, constrained, node": replace(EGT, variant="constrained", target="node", form="fused"),
+    "fused, simple, edge": replace(EGT, variant="simple", target="edge", form="fused"),
+    "fused, edge, two columns": replace(EGT, target="edge", form="fused", **COLUMNS),
+    "fused, numbers": replace(EGT, form="fused", **NUMBERS, **EDGE_NUMBERS),
+    "fused, virtual nodes": replace(
+        PLAIN, virtual_nodes=2, structure="distance", max_distance=3, form="fused"
+    ),
+    "dropout, fused": replace(EGT, node_dropout=0.3, edge_dropout=0.3, form="fused"),
 }
 
 GRPE = GRPEConfig(**SIZE, max_distance=2)

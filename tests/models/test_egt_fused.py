@@ -30,7 +30,9 @@ SCATTERED = MASK[:, torch.tensor([3, 1, 4, 0, 2])]
 OTHER = {"dropout", "numbers", "numbers, edge", "two columns"}
 """Other numbers drawn, or features that the batch below does not have."""
 
-TRAINED = {name: config for name, config in EGTS.items() if name not in OTHER}
+TRAINED = {
+    name: config for name, config in EGTS.items() if name not in OTHER and config.form == "direct"
+}
 
 
 def draw(*shape: int, seed: int = 0, size: float = 1.0) -> Tensor:
