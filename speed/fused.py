@@ -16,8 +16,6 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
-from functools import partial
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
@@ -26,6 +24,7 @@ from torch_geometric.data import Data
 from gtcourse import DenseLoader, GraphBatch, load_dataset
 from gtcourse.encodings import encode
 from gtcourse.recipes import Recipe, get_recipe
+from gtcourse.recipes.recipe import with_form
 from gtcourse.train.loop import count_parameters
 from speed.measure import Step, milliseconds, run, summary
 from speed.profile import OPTIMISER, PYTHON, kind_of, outermost
@@ -43,13 +42,6 @@ PRODUCTS = "matrix products"
 ATTENTION = "the attention"
 PAIRS = "vectors of pairs"
 NODES = "nodes and the rest"
-
-
-def with_form(recipe: Recipe, form: str) -> Recipe:
-    """The recipe of a model whose configuration has this field."""
-    build = recipe.build_model
-    config = replace(build.args[0], form=form)
-    return replace(recipe, build_model=partial(build.func, config))
 
 
 def training_step(recipe: Recipe, batches: list[GraphBatch]) -> Step:

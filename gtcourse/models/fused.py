@@ -1,4 +1,4 @@
-"""What the fused forms of CSA and EGT share: rows without padding, and what they refuse.
+"""What the fused forms of CSA, EGT and GRPE share: rows without padding, and what they refuse.
 
 Shapes:
     B: graphs in a batch

@@ -127,6 +127,14 @@ GRPES = {
     "dropout": replace(GRPE, dropout=0.3, attention_dropout=0.3, node_noise=0.2),
     "numbers": replace(GRPE, **PIXELS),
     "two columns": replace(GRPE, **COLUMNS),
+    "fused": replace(GRPE, bias=True, form="fused"),
+    "fused, as the authors' code": replace(GRPE, key_context="query_row", form="fused"),
+    "fused, no graph": replace(GRPE, terms=(), form="fused"),
+    "fused, nodes": replace(GRPE, target="node", virtual_node=False, form="fused"),
+    "fused, two columns": replace(GRPE, terms=("value",), form="fused", **COLUMNS),
+    "dropout, fused": replace(
+        GRPE, dropout=0.3, attention_dropout=0.3, node_noise=0.2, form="fused"
+    ),
 }
 
 CGT = CGTConfig(**SIZE, node_steps=STEPS, d_position=3, relative_steps=STEPS, edge_ablation=0.0)

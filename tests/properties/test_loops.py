@@ -51,7 +51,10 @@ def egt(model: nn.Module, graph: Data) -> list[tuple]:
 
 
 def grpe(model: nn.Module, graph: Data) -> list[tuple]:
-    output, attention = model(collate([graph]), return_attention=True)
+    batch = collate([graph])
+    output, attention = model(batch, return_attention=True)
+    if model.config.form == "fused":  # which computes no attention that could be returned
+        output = model(batch)
     prediction, shares = grpe_loop(model, graph)
     output = output[0] if model.config.num_targets > 1 else output[0][..., None]
     return [(output, _stacked(prediction)), (attention[0], torch.stack(shares))]
