@@ -1,6 +1,7 @@
 """What the fused forms save in a training step on a CPU: ``python -m speed.fused``.
 
-A recipe of CSA, one of EGT and one of GRPE, in batches of the recipe's size, one thread:
+A recipe of CSA, one of EGT and one of GRPE, in batches of the recipe's size or of ``--batch``
+molecules, one thread:
 
 1. where the time of a step goes in the default form, by kind of operator and by what the operators
    read: the attention, the vectors of pairs, or the nodes;
@@ -152,8 +153,10 @@ def in_both_forms(recipe: Recipe, batches: list[GraphBatch], rounds: int) -> dic
     }
 
 
-def measured(name: str, graphs: list[Data], rounds: int) -> dict:
+def measured(name: str, graphs: list[Data], rounds: int, batch: int) -> dict:
     recipe = get_recipe(name)
+    if batch > 0:
+        recipe = recipe.at(batch_size=batch)
     count = BATCHES * recipe.batch_size
     mixed = batches_of(encode(graphs[:count], *recipe.transforms), recipe)
     alike = batches_of(encode(of_one_size(graphs, count), *recipe.transforms), recipe)
@@ -168,10 +171,10 @@ def measured(name: str, graphs: list[Data], rounds: int) -> dict:
     }
 
 
-def measure(rounds: int) -> dict:
+def measure(rounds: int, batch: int) -> dict:
     molecules = load_dataset("molecules").train
-    return {"rows": [measured(name, molecules, rounds) for name in RECIPES]}
+    return {"rows": [measured(name, molecules, rounds, batch) for name in RECIPES]}
 
 
 if __name__ == "__main__":
-    run("fused", measure, rounds=11)
+    run("fused", measure, rounds=11, batch=0)
