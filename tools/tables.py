@@ -118,7 +118,7 @@ def fused_table(record: dict) -> str:
         rows.append(
             {
                 "recipe": f"`{row['recipe']}`",
-                "molecules": row["batch_size"],
+                "molecules": str(row["batch_size"]),
                 "pairs that are real": f"{100 * mixed['real_pairs']:.0f} %",
                 "default form, ms": quartiles(mixed["default"]),
                 "fused form, ms": quartiles(mixed["fused"]),
@@ -138,7 +138,7 @@ def fused_table(record: dict) -> str:
         "size. The second table shows, from PyTorch's profiler, where the time of a step in the "
         "default form goes."
     )
-    return f"{table(rows)}\n{table(where)}\n{measured(what, record)}"
+    return f"{table(rows)}{table(where)}\n{measured(what, record)}"
 
 
 def ratio(of_forms: dict) -> str:

@@ -1,7 +1,7 @@
 r"""EGT for training on a CPU: ``EGTConfig(form="fused")``.
 
 The same function and the same gradients as :mod:`gtcourse.models.egt`, which is the specification,
-in less time. It needs numba (``pip install 'gtcourse[fast]'``).
+in less time where batches have padding. It needs numba (``pip install 'gtcourse[fast]'``).
 
 - Tokens and pairs are rows without padding (:class:`gtcourse.models.fused.Rows`). The norms and the
   linear maps of the pairs, which take most of EGT's time, then compute nothing for padding.

@@ -1,7 +1,7 @@
 r"""GRPE for training on a CPU: ``GRPEConfig(form="fused")``.
 
 The same function and the same gradients as :mod:`gtcourse.models.grpe`, which is the specification,
-in less time. It needs numba (``pip install 'gtcourse[fast]'``).
+in less time where batches have padding. It needs numba (``pip install 'gtcourse[fast]'``).
 
 - Tokens and pairs are rows without padding (:class:`gtcourse.models.fused.Rows`).
 - The attention of a layer is one loop over the pairs, and its gradient another one
