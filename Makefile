@@ -132,6 +132,7 @@ browser-tests: $(STAMP)  ## the built pages in a browser: phone and laptop, ligh
 bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a quarter of an hour
 	@$(BIN)/python -m speed.models
 	@$(BIN)/python -m speed.profile
+	@$(BIN)/python -m speed.fused
 	@$(BIN)/python -m speed.epoch
 	@$(BIN)/python -m speed.shards
 	@$(BIN)/python -m speed.compile

@@ -28,8 +28,7 @@ from gtcourse import load_dataset
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models import CGT
 from gtcourse.recipes import get_recipe
-from gtcourse.recipes.csa import with_form
-from gtcourse.recipes.recipe import Recipe
+from gtcourse.recipes.recipe import Recipe, with_form
 from gtcourse.runs.run import loaders
 from gtcourse.train.checkpoint import FILENAME, read_tensors
 

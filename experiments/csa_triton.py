@@ -31,7 +31,8 @@ from triton import next_power_of_2
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.csa import CGT, CGTConfig, ChromaticSelfAttention, CSALayer, EdgeMaps
-from gtcourse.models.csa_pairs import Rows, features_of_pairs, pair_table
+from gtcourse.models.csa_pairs import features_of_pairs, pair_table
+from gtcourse.models.fused import Rows
 
 FEATURES = "pair_features"
 """The encoding of a batch that holds the features of pairs, ``[B, N, N, M]``."""

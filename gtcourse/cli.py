@@ -108,7 +108,7 @@ class Budget(StrEnum):
 
 
 class Form(StrEnum):
-    """The choices of ``--form``, the same as in CSA's configuration."""
+    """The choices of ``--form``, those of CSA; EGT and GRPE have two of them."""
 
     FACTORISED = "factorised"
     DIRECT = "direct"
@@ -393,8 +393,8 @@ def train(
     buckets: int = BUCKETS,
     form: Form | None = Option(
         None,
-        help="how a CSA model computes its attention; fused is the fastest on a CPU and needs "
-        "numba",
+        help="how a model of CSA, EGT or GRPE computes its layers; fused is the fastest on a CPU "
+        "and needs numba; EGT and GRPE have direct and fused alone",
         rich_help_panel=HARDWARE,
     ),
 ) -> None:
@@ -452,7 +452,7 @@ def train(
     import_torch()
     from gtcourse.predict import fine_tuned
     from gtcourse.recipes import get_recipe
-    from gtcourse.recipes.csa import with_form
+    from gtcourse.recipes.recipe import with_form
     from gtcourse.runs import run
     from gtcourse.runs.record import write_json
     from gtcourse.train import loop

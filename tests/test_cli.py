@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 
@@ -14,9 +15,9 @@ from gtcourse import names
 from gtcourse.cli import Form, _command, main
 from gtcourse.course.commands import app
 from gtcourse.graphs.published import dataset_names
+from gtcourse.models.csa import ModelForm
 from gtcourse.predict import load
 from gtcourse.recipes import RECIPES
-from gtcourse.recipes.csa import FORMS
 from tests.graphs.served import write_some
 from tests.process import InThisProcess, run
 from tests.process import gtcourse as call
@@ -49,7 +50,7 @@ def test_names_listed_without_pytorch_match_recipes_data_sets_and_weights():
     assert [*RECIPES] == names.RECIPE_NAMES
     assert gtcourse.load_dataset  # whose module adds the generated data sets to the published
     assert [*names.DATASET_NAMES] == dataset_names()
-    assert [*Form] == [*FORMS]
+    assert [*Form] == [*get_args(ModelForm)]
     assert names.available() == sorted({load(name).name for name in names.available()})
 
 

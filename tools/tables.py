@@ -67,7 +67,7 @@ def measure() -> None:
     MEMORY.write_text(json.dumps(found, indent=1) + "\n")
 
 
-# Benchmarks: the records of `python -m speed.models` and `python -m speed.shortest_paths`.
+# Benchmarks: the records of `python -m speed.models`, `speed.fused` and `speed.shortest_paths`.
 
 
 def benchmark() -> dict:
@@ -82,6 +82,7 @@ def benchmark_tables() -> dict[str, str]:
     return {
         "models": models_table(benchmark()),
         "models on a GPU": models_table(on_gpu, {"matrix products, lower bound (ms)": of_products}),
+        "fused forms": fused_table(measurement("fused-benchmark")),
         "shortest paths": shortest_paths_table(measurement("shortest-paths-benchmark")),
     }
 
@@ -107,6 +108,42 @@ def models_table(record: dict, more: Mapping[str, Sequence[str]] | None = None) 
         "tensors hold during a step, beyond weights and optimiser state."
     )
     return f"{table(rows)}\n{measured(what, record)}"
+
+
+def fused_table(record: dict) -> str:
+    """What the fused forms gain, and below it where the time of the default forms goes."""
+    rows = []
+    for row in record["rows"]:
+        mixed = row["mixed sizes"]
+        rows.append(
+            {
+                "recipe": f"`{row['recipe']}`",
+                "molecules": str(row["batch_size"]),
+                "pairs that are real": f"{100 * mixed['real_pairs']:.0f} %",
+                "default form, ms": quartiles(mixed["default"]),
+                "fused form, ms": quartiles(mixed["fused"]),
+                "times as fast": ratio(mixed),
+                "times as fast, without padding": ratio(row["one size"]),
+            }
+        )
+    kinds = sorted({kind for row in record["rows"] for kind in row["shares"]})
+    where = [
+        {"share of the default step": kind}
+        | {f"`{row['recipe']}`": f"{row['shares'].get(kind, 0):.0f} %" for row in record["rows"]}
+        for kind in kinds
+    ]
+    what = (
+        "The CPU time of a training step in the default and in the fused form, and the median "
+        "ratio of the two on the same batch. Without padding: all molecules have the most common "
+        "size. The second table shows, from PyTorch's profiler, where the time of a step in the "
+        "default form goes."
+    )
+    return f"{table(rows)}{table(where)}\n{measured(what, record)}"
+
+
+def ratio(of_forms: dict) -> str:
+    low, high = of_forms["quartiles"]
+    return f"{of_forms['times_as_fast']:.2f} ({low:.2f}–{high:.2f})"
 
 
 def measured(what: str, record: dict, rounds: str = "") -> str:

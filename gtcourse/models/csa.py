@@ -26,7 +26,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from typing import Literal, NamedTuple, cast
 
 import torch
@@ -58,6 +57,7 @@ from gtcourse.models.config import (
     check_given,
 )
 from gtcourse.models.csa_kernel import rows_of
+from gtcourse.models.fused import check_numba
 from gtcourse.models.mlp import mlp
 from gtcourse.models.old_weights import read_renamed
 
@@ -707,7 +707,7 @@ class CGT(nn.Module):
         d_model = config.d_model
         form = config.form
         if form == "fused":
-            check_numba()
+            check_numba("factorised")
             # For a layer on its own, and where the attention is asked for.
             form = "direct" if math.isfinite(config.clip) else "factorised"
         self.node_encoding = NodeEncoding(
@@ -851,12 +851,3 @@ class CGT(nn.Module):
     def rows_of_terms(self, batch: GraphBatch, maps: EdgeMaps, rows: slice) -> EdgeTerms:
         """The terms of some rows of the pairs."""
         return maps(self.edge_encoding(batch, rows))
-
-
-def check_numba() -> None:
-    """Raises an ImportError, which says how to install it, if numba is not installed."""
-    if find_spec("numba") is None:
-        raise ImportError(
-            "form='fused' needs numba, which is not installed; install it with `pip install "
-            "'gtcourse[fast]'`, or use form='factorised', the same function."
-        )

@@ -4,7 +4,7 @@ The same function and the same gradients as the other forms of :mod:`gtcourse.mo
 the specification, in half the time or less. It needs numba (``pip install 'gtcourse[fast]'``).
 
 - Nodes and pairs are rows without padding, so that a batch of mixed sizes costs no more than one of
-  similar sizes (:class:`gtcourse.models.csa_pairs.Rows`).
+  similar sizes (:class:`gtcourse.models.fused.Rows`).
 - :math:`E^{(0)}` is linear in a few features of a pair: which bond, which ring, and the walks. That
   map and those to logits and values are multiplied first, so that the vector
   :math:`E^{(0)}_{ij}` of a pair is never computed (:mod:`gtcourse.models.csa_pairs`).
@@ -43,7 +43,8 @@ from torch.utils.checkpoint import checkpoint
 
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.csa import CGT, CSALayer, EdgeMaps, EdgeTerms, direct
-from gtcourse.models.csa_pairs import PairFeatures, Rows, pair_features
+from gtcourse.models.csa_pairs import PairFeatures, pair_features
+from gtcourse.models.fused import Array, Rows, as_array, check_tensor
 
 
 def encode(model: CGT, batch: GraphBatch) -> Tensor:
@@ -56,7 +57,7 @@ def encode(model: CGT, batch: GraphBatch) -> Tensor:
         ValueError: Tensors are on another device than the CPU, or neither float32 nor float64.
     """
     h = model.node_encoding(batch)  # [B, N, d]
-    _check(h)
+    check_tensor(h, "factorised")
     rows = Rows(batch.mask)
     h = rows.of_nodes(h)  # [n, d]
     pairs = pair_features(model.edge_encoding, batch, rows)
@@ -75,7 +76,7 @@ def terms_of(maps: EdgeMaps, pairs: PairFeatures, rows: Rows, clip: float = math
     Values may be None, and there is no factor if the logits have a bound.
     """
     logits = pairs.mapped(maps.logits)
-    _check(logits)
+    check_tensor(logits, "factorised")
     values = None if maps.values is None else pairs.mapped(maps.values)
     factor = None if math.isfinite(clip) else factor_of(logits.detach(), rows)
     return EdgeTerms(logits, values, factor)
@@ -134,7 +135,7 @@ def attend(
         rows: Where the nodes and pairs are.
         clip: Bound of the logits, with which the factor is not read.
     """
-    _check(query)
+    check_tensor(query, "factorised")
     factor = None if math.isfinite(clip) else terms.factor
     if factor is None and math.isinf(clip):
         factor = factor_of(terms.logits.detach(), rows)
@@ -219,7 +220,7 @@ def matrix_of_pairs(x: Tensor, n: int) -> Tensor:
 def factor_of(logits: Tensor, rows: Rows) -> Tensor:
     r""":math:`\exp(E_{ij} - \max_k E_{ik})` for each channel, ``[P, d]``, without a gradient."""
     factor = torch.empty_like(logits)
-    subtract_largest(_array(logits), _array(rows.starts), factor.numpy())
+    subtract_largest(as_array(logits), as_array(rows.starts), factor.numpy())
     return factor.exp_()
 
 
@@ -257,7 +258,7 @@ class _Fused(torch.autograd.Function):
         loops = loops_of(num_heads, K, math.isfinite(clip))
         products = query.new_empty(len(logits), num_heads)  # [P, H]
         scale = products.numpy().dtype.type(K**-0.5)  # in the arrays' precision, not Python's
-        loops.scores(_array(query), _array(key), scale, _array(starts), products.numpy())
+        loops.scores(as_array(query), as_array(key), scale, as_array(starts), products.numpy())
         if factor is None:
             sums = products.repeat_interleave(K, dim=1).add_(logits)  # [P, d]
             is_inside = sums.abs() <= clip  # [P, d], where the bound lets the gradient through
@@ -269,12 +270,12 @@ class _Fused(torch.autograd.Function):
         z = torch.empty_like(query, memory_format=torch.contiguous_format)  # [n, d]
         total = torch.empty_like(z)  # [n, d]
         loops.gather(
-            _array(products),
-            _array(factor),
-            _array(value),
-            _array(edge_values),
-            _array(drop),
-            _array(starts),
+            as_array(products),
+            as_array(factor),
+            as_array(value),
+            as_array(edge_values),
+            as_array(drop),
+            as_array(starts),
             z.numpy(),
             total.numpy(),
         )
@@ -306,19 +307,19 @@ class _Fused(torch.autograd.Function):
         grad_logits = grad_logits.contiguous()
         grad_edge_values = grad_edge_values.contiguous()
         ctx.loops.spread(
-            _array(query),
-            _array(key),
+            as_array(query),
+            as_array(key),
             ctx.scale,
-            _array(value),
-            _array(edge_values),
-            _array(products),
-            _array(factor),
-            _array(is_inside),
-            _array(drop),
-            _array(starts),
-            _array(z),
-            _array(total),
-            _array(grad_z),
+            as_array(value),
+            as_array(edge_values),
+            as_array(products),
+            as_array(factor),
+            as_array(is_inside),
+            as_array(drop),
+            as_array(starts),
+            as_array(z),
+            as_array(total),
+            as_array(grad_z),
             grad_query.numpy(),
             grad_key.numpy(),
             grad_value.numpy(),
@@ -336,26 +337,6 @@ class _Fused(torch.autograd.Function):
             None,
             None,
             None,
-        )
-
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def _array(tensor: Tensor) -> Array:
-    return tensor.detach().contiguous().numpy()
-
-
-def _check(tensor: Tensor) -> None:
-    if tensor.is_meta:
-        raise NotImplementedError(
-            "form='fused' was given a tensor without values, on 'meta'; numba compiles its loops, "
-            "and what they do cannot be counted."
-        )
-    if tensor.device.type != "cpu" or tensor.dtype not in (torch.float32, torch.float64):
-        raise ValueError(
-            f"form='fused' was given {tensor.dtype} on {tensor.device.type}; expected float32 or "
-            "float64 on the CPU, or form='factorised'."
         )
 
 

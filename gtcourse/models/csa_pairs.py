@@ -34,43 +34,7 @@ from gtcourse.models.csa import (
     PairEncoding,
     PairWalkEncoding,
 )
-
-
-class Rows:
-    """Where the real nodes and pairs of a batch are, from its mask ``[B, N]``.
-
-    Attributes:
-        shape: B and N.
-        nodes: ``[n]``, the place of each node in the flattened ``[B, N]``.
-        pairs: ``[P]``, the place of each pair in the flattened ``[B, N, N]``. They are in order of
-            graphs, then of queries, then of keys.
-        graph: ``[n]``, the graph of each node.
-        starts: ``[B + 1]``, the first node of each graph, and n.
-        no_padding: whether all graphs have N nodes.
-    """
-
-    def __init__(self, mask: Tensor):
-        self.shape = mask.shape
-        self.nodes = mask.flatten().nonzero()[:, 0]
-        self.pairs = (mask[:, :, None] & mask[:, None, :]).flatten().nonzero()[:, 0]
-        self.graph = self.nodes // mask.shape[1]
-        self.starts = F.pad(mask.sum(dim=1).cumsum(dim=0), (1, 0))
-        self.no_padding = len(self.nodes) == mask.numel()
-
-    def of_nodes(self, h: Tensor) -> Tensor:
-        """``[B, N, …]`` to ``[n, …]``."""
-        rows = h.flatten(0, 1)
-        return rows if self.no_padding else rows.index_select(0, self.nodes)
-
-    def of_pairs(self, e: Tensor) -> Tensor:
-        """``[B, N, N, …]`` to ``[P, …]``."""
-        rows = e.flatten(0, 2)
-        return rows if self.no_padding else rows.index_select(0, self.pairs)
-
-    def padded(self, h: Tensor) -> Tensor:
-        """``[n, d]`` to ``[B, N, d]``, with zeros at padding."""
-        B, N = self.shape
-        return h.new_zeros(B * N, h.shape[1]).index_copy(0, self.nodes, h).unflatten(0, (B, N))
+from gtcourse.models.fused import Rows
 
 
 class PairFeatures(NamedTuple):

@@ -35,6 +35,7 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 from gtcourse.graphs.arguments import check_choice
 from gtcourse.graphs.batch import GraphBatch, clipped
@@ -56,6 +57,7 @@ from gtcourse.models.config import (
     Probability,
     check_given,
 )
+from gtcourse.models.fused import check_numba
 from gtcourse.models.mlp import mlp
 from gtcourse.models.old_weights import read_renamed, rename, split
 
@@ -94,6 +96,10 @@ class EGTConfig(GraphConfig):
     norm_eps: PositiveFloat = 1e-5  #: of the layer norms; 1e-3, Keras' default, in the paper's runs
     #: whether the dot product is divided by √K; in the authors' code of early 2022 it was not
     scaled: bool = True
+    #: how the layers are computed: "direct" as the equations read, or "fused", the same function on
+    #: rows without padding, with loops that numba compiles for the CPU
+    #: (:mod:`gtcourse.models.egt_fused`)
+    form: Literal["direct", "fused"] = "direct"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -213,14 +219,20 @@ class EGTAttention(nn.Module):
 
     def edge_terms(self, e: Tensor) -> tuple[Tensor, Tensor | None]:
         """E and G, ``[B, H, T, T]`` each, or E and None without gates."""
+        terms = self.edge_terms_of_rows(e).permute(0, 3, 1, 2)  # [B, 2 H, T, T]
         if self.edge_gate is None:
-            return self.edge_bias(e).permute(0, 3, 1, 2), None
+            return terms, None
+        E, G = terms.chunk(2, dim=1)  # [B, H, T, T] each
+        return E, G
+
+    def edge_terms_of_rows(self, e: Tensor) -> Tensor:
+        """E and G of pairs ``[..., d_e]``, beside each other ``[..., 2 H]``; E without gates."""
+        if self.edge_gate is None:
+            return self.edge_bias(e)  # [..., H]
         # One product for both, because e is the longest tensor of a layer.
         weight = torch.cat([self.edge_bias.weight, self.edge_gate.weight])  # [2 H, d_e]
         bias = torch.cat([self.edge_bias.bias, self.edge_gate.bias])  # [2 H]
-        both = F.linear(e, weight, bias).permute(0, 3, 1, 2)  # [B, 2 H, T, T]
-        E, G = both.chunk(2, dim=1)  # [B, H, T, T] each
-        return E, G
+        return F.linear(e, weight, bias)
 
     def pairs_of(self, mask: Tensor, h: Tensor) -> Tensor:
         """A mask of pairs, ``[B, 1, T, T]``, from one of pairs or of real tokens."""
@@ -543,6 +555,8 @@ class EGT(nn.Module):
         super().__init__()
         check_given(self, config, EGTConfig)
         self.config = config
+        if config.form == "fused":
+            check_numba("direct")
         d_model = config.d_model
         d_edge = config.d_edge
         q = config.virtual_nodes
@@ -653,6 +667,13 @@ class EGT(nn.Module):
         """
         if return_distances and self.distance_head is None:
             raise ValueError("distance_hops is 0; expected 1 or more if distances are returned.")
+        if self.config.form == "fused" and not return_attention and not is_compiling():
+            from gtcourse.models import egt_fused  # needs numba
+
+            results = egt_fused.predict(self, batch, return_distances=return_distances)
+            if self.config.num_targets == 1:
+                results[0] = results[0].squeeze(-1)
+            return results[0] if len(results) == 1 else tuple(results)
         h = self.embed(batch)  # [B, N, d]
         e = self.edge_input(batch)  # [B, N, N, d_e]
         if self.virtual_nodes is not None:

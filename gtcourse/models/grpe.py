@@ -37,6 +37,7 @@ from typing import Literal, NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 from gtcourse.graphs.arguments import check_choice
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
@@ -60,6 +61,7 @@ from gtcourse.models.config import (
     Probability,
     check_given,
 )
+from gtcourse.models.fused import check_numba
 
 KeyContext = Literal["key_column", "query_row"]
 
@@ -99,6 +101,10 @@ class GRPEConfig(GraphConfig):
     attention_dropout: Probability = 0.1  #: of attention weights
     #: in training, bound of uniform noise on the embeddings; 0.2 in the authors' code
     node_noise: NotNegativeFloat = 0.0
+    #: how the layers are computed: "direct" as the equations read, or "fused", the same function on
+    #: rows without padding, with loops that numba compiles for the CPU
+    #: (:mod:`gtcourse.models.grpe_fused`)
+    form: Literal["direct", "fused"] = "direct"
 
     def __post_init__(self) -> None:
         if isinstance(self.terms, tuple) and not OLD_TERMS.keys().isdisjoint(self.terms):
@@ -483,6 +489,8 @@ class GRPE(nn.Module):
         super().__init__()
         check_given(self, config, GRPEConfig)
         self.config = config
+        if config.form == "fused":
+            check_numba("direct")
         d_model = config.d_model
         self.embedding = feature_embedding(
             "node", config.num_node_types, config.num_node_features, d_model, bias=True
@@ -583,6 +591,10 @@ class GRPE(nn.Module):
         # Computed once and shared by all layers.
         relation = self.relations(batch)  # [B, 1 + N, 1 + N]
         tables = RelationTables(**{name: table() for name, table in self.tables.items()})
+        if self.config.form == "fused" and not return_attention and not is_compiling():
+            from gtcourse.models import grpe_fused  # needs numba
+
+            return self.norm(grpe_fused.encode(self, h, relation, tables, mask)), None
         real_keys = mask[:, None]  # [B, 1, 1 + N], the same for every query
         attentions = []
         for layer in self.layers:

@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast, get_args
+from typing import Any
 
 from gtcourse.encodings import AddRandomWalks, AddRings, AddShortestPaths, Encoding
-from gtcourse.graphs.arguments import is_one_of
-from gtcourse.messages import shown
 from gtcourse.models import CGT, CGTConfig
-from gtcourse.models.csa import ModelForm
 from gtcourse.recipes.recipe import Recipe, adamw, recipe
+from gtcourse.recipes.recipe import with_form as with_form  # its place before 0.10
 from gtcourse.train.schedules import warmup_then_cosine
-
-FORMS = get_args(ModelForm)
-"""The forms of :class:`CGTConfig`, which compute the same function."""
 
 LARGEST_RING = {"categorical": 18, "additive": 6}
 """As in Bodnar et al., 2021: on ZINC, and on OGB's molecules."""
@@ -78,24 +73,6 @@ DISTANCES: Settings = {"relative": "distances", "relative_steps": 10}
 # Of the training:
 NODES: Settings = {"peak": 5e-4, "warmup": 5, "epochs": 100}
 PCQM4MV2: Settings = {"warmup": 10, "weight_decay": 0.0, "batch_size": 256}
-
-
-def with_form(recipe: Recipe, form: str) -> Recipe:
-    """The same recipe with another form of :class:`CGTConfig`, which computes the same function.
-
-    Raises:
-        ValueError: the form is unknown, or the recipe is one of another model, or none.
-    """
-    if not isinstance(recipe, Recipe):
-        raise ValueError(f"recipe is {shown(recipe)}; expected a Recipe.")
-    build = recipe.build_model
-    config = build.args[0] if isinstance(build, partial) and build.args else None
-    if not isinstance(config, CGTConfig):
-        raise ValueError(f"form is {shown(form)} for {recipe.name}; expected a recipe of CSA.")
-    if not is_one_of(form, FORMS):
-        raise ValueError(f"form is {shown(form)}; expected one of {', '.join(FORMS)}.")
-    config = replace(config, form=cast(ModelForm, form))
-    return replace(recipe, build_model=partial(CGT, config))
 
 
 def _recipe(

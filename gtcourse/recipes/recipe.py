@@ -13,15 +13,17 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.resources import files
 from types import FunctionType
-from typing import Any
+from typing import Any, cast, get_args, get_type_hints
 
 from torch import nn
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from gtcourse.encodings import Encoding
+from gtcourse.graphs.arguments import is_one_of
 from gtcourse.graphs.loader import DenseLoader
-from gtcourse.models.config import Config, PositiveFloat, PositiveInt
+from gtcourse.messages import shown
+from gtcourse.models.config import Config, GraphConfig, PositiveFloat, PositiveInt
 from gtcourse.train import tasks
 from gtcourse.train.checkpoint import History
 from gtcourse.train.flag import Flag
@@ -242,6 +244,35 @@ def recipe(name: str, **settings: Any) -> Recipe:
     settings.setdefault("dataset", DATASETS.get(data, data))
     settings.setdefault("task", TASKS[data])
     return Recipe(name=name, notes=notes, **settings)
+
+
+def with_form(recipe: Recipe, form: str) -> Recipe:
+    """The same recipe of CSA, EGT or GRPE in another form, which computes the same function.
+
+    Args:
+        recipe: of one of these models.
+        form: a choice of the field ``form`` of the model's configuration.
+
+    Raises:
+        ValueError: the form is unknown, or the recipe is one of another model, or none.
+    """
+    if not isinstance(recipe, Recipe):
+        raise ValueError(f"recipe is {shown(recipe)}; expected a Recipe.")
+    build = recipe.build_model
+    config: Any = None
+    if isinstance(build, partial) and build.args:
+        config = build.args[0]
+    if not isinstance(config, GraphConfig) or "form" not in vars(config):
+        raise ValueError(
+            f"form is {shown(form)} for {recipe.name}; expected a recipe of CSA, EGT or GRPE."
+        )
+    forms = get_args(get_type_hints(type(config))["form"])
+    if not is_one_of(form, forms):
+        raise ValueError(f"form is {shown(form)}; expected one of {', '.join(forms)}.")
+    given = cast("partial[nn.Module]", build)
+    changed = replace(cast(Any, config), form=form)
+    build = partial(given.func, changed, *given.args[1:], **given.keywords)
+    return replace(recipe, build_model=build)
 
 
 def printed_score(printed: str, task: Task) -> tuple[float, ...]:

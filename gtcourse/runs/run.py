@@ -509,5 +509,8 @@ def _compared(what: dict[str, Any]) -> dict[str, Any]:
     """What two runs have to share to count as the same, by name; notes say nothing about a run."""
     config = {name: value for name, value in what["config"].items() if name != "notes"}
     if "build_model" in config:
-        config["build_model"] = in_todays_names(config["build_model"])
+        build_model = in_todays_names(config["build_model"])
+        # Before 0.10, EGT and GRPE had one form alone. It is the last setting of their
+        # configurations, and that of CSA has others after it.
+        config["build_model"] = build_model.replace(", form='direct')", ")")
     return config | {"data": what["data"], "seed": what["seed"]}

@@ -24,8 +24,11 @@ FILENAME = "last.ckpt"
 
 REMOVE = "Remove this file to begin the run again."
 
-NEWER = ("data", "accumulate", "precision", "encodings")
-"""Parts of a run's identity that are missing in checkpoints written before December 2026."""
+NEWER = ("data", "accumulate", "precision", "encodings", "form")
+"""Parts of a run's identity that may be missing in checkpoints written before December 2026.
+
+The form is missing for EGT and GRPE, which had one alone; checkpoints of CSA have it.
+"""
 
 
 @dataclass

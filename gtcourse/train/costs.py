@@ -70,8 +70,8 @@ def step_costs(model: nn.Module, task: Task, batch: GraphBatch) -> StepCosts:
     Raises:
         NotImplementedError: the batch is on "meta", but the model needs the values in it: lists of
             edges (message passing, SignNet, EGT with edge targets) or of paths (Graphormer with
-            ``path_tree``). Nor can CSA with ``form="fused"`` be counted, whose loops numba
-            compiles.
+            ``path_tree``). Nor can a model with ``form="fused"`` be counted, whose loops
+            numba compiles.
     """
     check_model(model)
     check_task(task)

@@ -38,7 +38,7 @@ from gtcourse.models.categories import CategoryEmbedding, feature_embedding
 from gtcourse.predict import load, tensors_of
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_recipe, recipe_for, standardised
-from gtcourse.recipes.csa import with_form
+from gtcourse.recipes.recipe import with_form
 from gtcourse.train import tasks
 from gtcourse.train.costs import prediction_memory, step_costs, stretched
 from gtcourse.train.loop import count_parameters

@@ -56,6 +56,38 @@ def test_the_times_of_shortest_paths_are_those_of_the_record():
     assert f"{alone / 1024:.1f} GiB of memory, and {with_edges / 1024:.1f} GiB" in text()
 
 
+def test_the_gains_of_the_fused_forms_are_those_of_the_record():
+    csa, egt, grpe = measurement("fused-benchmark")["rows"]
+    names = [row["recipe"].split("-")[0] for row in (csa, egt, grpe)]
+    assert names == ["csa", "egt", "grpe"]
+    for sizes, begin in (
+        ("mixed sizes", "as the recipes train, it is"),
+        ("one size", "There a step is"),
+    ):
+        of_csa, of_egt, of_grpe = (f"{row[sizes]['times_as_fast']:.2f}" for row in (csa, egt, grpe))
+        gains = f"{of_csa} times as fast for CSA, {of_egt} times for EGT and {of_grpe} times for"
+        assert f"{begin} {gains} GRPE." in text()
+    real = [100 * row["mixed sizes"]["real_pairs"] for row in (csa, egt, grpe)]
+    assert f"only {min(real):.0f} % to {max(real):.0f} % of the pairs" in text()
+    assert {row["one size"]["real_pairs"] for row in (csa, egt, grpe)} == {1.0}
+
+
+def test_the_shares_and_bounds_of_the_attention_are_those_of_the_record():
+    _, egt, grpe = measurement("fused-benchmark")["rows"]
+    products, others = (
+        egt["shares"][f"{kind}, the attention"] for kind in ("matrix products", "other operators")
+    )
+    total = products + others
+    assert f"the attention takes {total:.0f} % of a step: {others:.0f} % element-wise" in text()
+    assert f"and {products:.0f} % matrix products" in text()
+    assert f"a step would be {1 / (1 - total / 100):.2f} times as fast" in text()
+    total = sum(share for kind, share in grpe["shares"].items() if "attention" in kind)
+    assert f"GRPE the attention takes {total:.0f} %" in text()
+    assert f"the bound is {1 / (1 - total / 100):.2f}." in text()
+    pairs = egt["shares"]["matrix products, vectors of pairs"]
+    assert f"EGT spends {pairs:.0f} % of a step on matrix products of the vectors" in text()
+
+
 def test_scipy_takes_less_time_than_encode_on_all_graphs():
     record = measurement("shortest-paths-benchmark")
     for rows in [*record["rows"].values(), *record["rings"].values()]:

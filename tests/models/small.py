@@ -94,6 +94,16 @@ EGTS = {
     "numbers": replace(EGT, **NUMBERS, **EDGE_NUMBERS),
     "numbers, edge": replace(EGT, target="edge", **NUMBERS, **EDGE_NUMBERS),
     "two columns": replace(EGT, **COLUMNS),
+    "fused, distances": replace(EGT, distance_hops=2, form="fused"),
+    "fused, ungated": replace(EGT, gated=False, scaled=False, clip=1.0, form="fused"),
+    "fused, constrained, node": replace(EGT, variant="constrained", target="node", form="fused"),
+    "fused, simple, edge": replace(EGT, variant="simple", target="edge", form="fused"),
+    "fused, edge, two columns": replace(EGT, target="edge", form="fused", **COLUMNS),
+    "fused, numbers": replace(EGT, form="fused", **NUMBERS, **EDGE_NUMBERS),
+    "fused, virtual nodes": replace(
+        PLAIN, virtual_nodes=2, structure="distance", max_distance=3, form="fused"
+    ),
+    "dropout, fused": replace(EGT, node_dropout=0.3, edge_dropout=0.3, form="fused"),
 }
 
 GRPE = GRPEConfig(**SIZE, max_distance=2)
@@ -117,6 +127,14 @@ GRPES = {
     "dropout": replace(GRPE, dropout=0.3, attention_dropout=0.3, node_noise=0.2),
     "numbers": replace(GRPE, **PIXELS),
     "two columns": replace(GRPE, **COLUMNS),
+    "fused": replace(GRPE, bias=True, form="fused"),
+    "fused, as the authors' code": replace(GRPE, key_context="query_row", form="fused"),
+    "fused, no graph": replace(GRPE, terms=(), form="fused"),
+    "fused, nodes": replace(GRPE, target="node", virtual_node=False, form="fused"),
+    "fused, two columns": replace(GRPE, terms=("value",), form="fused", **COLUMNS),
+    "dropout, fused": replace(
+        GRPE, dropout=0.3, attention_dropout=0.3, node_noise=0.2, form="fused"
+    ),
 }
 
 CGT = CGTConfig(**SIZE, node_steps=STEPS, d_position=3, relative_steps=STEPS, edge_ablation=0.0)

@@ -17,9 +17,9 @@ from gtcourse import collate
 from gtcourse.models import CGT, CGTConfig, EdgeTerms
 from gtcourse.models.csa import direct
 from gtcourse.models.csa_fused import attend, factor_of
-from gtcourse.models.csa_pairs import Rows
+from gtcourse.models.fused import Rows
 from gtcourse.recipes import get_recipe
-from gtcourse.recipes.csa import with_form
+from gtcourse.recipes.recipe import with_form
 from tests.graphs.small import graph_of
 from tests.models.small import ABLATED, CGTS, RINGED, encoded, in_use
 

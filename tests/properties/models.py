@@ -75,11 +75,19 @@ def prediction_attention(model: nn.Module, batch: GraphBatch, variant: Variant) 
 def of_egt(model: models.EGT, batch: GraphBatch, variant: Variant) -> Results:
     options = {"return_distances": model.config.distance_hops > 0}
     output, *distances, attention = model(batch, return_attention=True, **options)
+    if model.config.form == "fused":  # which computes no attention that could be returned
+        output, *distances = predictions_of_egt(model, batch)
     results = {"prediction": (output, variant.level)}
     results["attention"] = of_pairs(attention, model.config.virtual_nodes), 2
     if distances:
         results["distances"] = distances[0], 2
     return results
+
+
+def predictions_of_egt(model: nn.Module, batch: GraphBatch) -> tuple[Tensor, ...]:
+    """The prediction and, if the model has a head for them, the logits of the distances."""
+    results = model(batch, return_distances=model.config.distance_hops > 0)
+    return (results,) if isinstance(results, Tensor) else results
 
 
 def of_pairs(attention: Tensor, virtual: int) -> Tensor:

@@ -21,7 +21,7 @@ from tests.loops.parts import linear
 from tests.loops.signnet import signnet_loop
 from tests.models.small import MAX_RING, encoded
 from tests.properties.graphs import Example
-from tests.properties.models import MODELS, in_use, try_on_graphs
+from tests.properties.models import MODELS, in_use, predictions_of_egt, try_on_graphs
 
 
 def graphormer(model: nn.Module, graph: Data) -> list[tuple]:
@@ -31,7 +31,10 @@ def graphormer(model: nn.Module, graph: Data) -> list[tuple]:
 def egt(model: nn.Module, graph: Data) -> list[tuple]:
     config = model.config
     options = {"return_distances": config.distance_hops > 0, "return_attention": True}
-    output, *distances, attention = model(collate([graph]), **options)
+    batch = collate([graph])
+    output, *distances, attention = model(batch, **options)
+    if config.form == "fused":  # which computes no attention that could be returned
+        output, *distances = predictions_of_egt(model, batch)
     loop = egt_loop(model, graph)
     output = output[0] if config.num_targets > 1 else output[0][..., None]
     if config.target == "edge":
@@ -48,7 +51,10 @@ def egt(model: nn.Module, graph: Data) -> list[tuple]:
 
 
 def grpe(model: nn.Module, graph: Data) -> list[tuple]:
-    output, attention = model(collate([graph]), return_attention=True)
+    batch = collate([graph])
+    output, attention = model(batch, return_attention=True)
+    if model.config.form == "fused":  # which computes no attention that could be returned
+        output = model(batch)
     prediction, shares = grpe_loop(model, graph)
     output = output[0] if model.config.num_targets > 1 else output[0][..., None]
     return [(output, _stacked(prediction)), (attention[0], torch.stack(shares))]

@@ -154,7 +154,7 @@ def finite(name: str, chosen: str, example: Example, training: bool, size: float
     numbers = [t for t in inputs if t.is_floating_point() and t.dtype != torch.float16]
     inputs = [t.requires_grad_() for t in numbers]
     named = dict(model.named_parameters()) | {f"input {n}": t for n, t in enumerate(inputs)}
-    # The fused form of CSA refuses bf16 (tests/models/test_csa_fused.py).
+    # The fused forms refuse bf16 (tests/models/test_csa_fused.py and test_egt_fused.py).
     for half in (False,) if "fused" in chosen else (False, True):
         torch.manual_seed(example.seed)
         with torch.autocast("cpu", torch.bfloat16, enabled=half):

@@ -6,7 +6,7 @@ import torch
 from gtcourse.encodings import encode
 from gtcourse.graphs import GraphDataset, collate
 from gtcourse.recipes import get_recipe
-from gtcourse.recipes.csa import with_form
+from gtcourse.recipes.recipe import with_form
 from gtcourse.runs.estimate import estimate, in_words, memory_of, work_of
 from gtcourse.train.costs import step_costs, stretched
 from tests.graphs.small import chain

@@ -16,6 +16,7 @@ from gtcourse.graphs.molecules import fingerprints
 from gtcourse.predict import fine_tuned, load
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_recipe
+from gtcourse.recipes.recipe import with_form
 from gtcourse.runs.record import read_record, read_weights
 from gtcourse.runs.run import (
     FINGERPRINTS,
@@ -155,12 +156,18 @@ def test_a_run_that_an_earlier_release_began_under_old_names_is_resumed(monkeypa
     todays = path.read_text()
     old = todays.replace("'query_context', 'key_context'", "'query', 'key'")
     assert old != todays
-    path.write_text(old)
+    without_form = old.replace(", form='direct')", ")")
+    assert without_form != old
+    path.write_text(without_form)
     (checkpoint,) = tmp_path.rglob("last.ckpt")
     state = read_tensors(checkpoint)
     assert state["run"]["terms"] == "('query_context', 'key_context', 'value')"
     state["run"]["terms"] = "('query', 'key', 'value')"
+    assert state["run"].pop("form") == "'direct'"
     write_tensors(checkpoint, state)
+    fused = with_form(recipe, "fused")
+    with pytest.raises(ValueError, match="holds another run, different in build_model"):
+        train(fused, tiny("zinc", 6), command="", out=tmp_path, resume=True)
     assert train(recipe, tiny("zinc", 6), command="", out=tmp_path, resume=True).result
 
 
