@@ -31,6 +31,14 @@ import typer
 from typer import Argument, Option
 
 from gtcourse import __version__
+from gtcourse.csv_file import (
+    TextTable,
+    check_split,
+    check_target_names,
+    check_targets,
+    class_names,
+    read_text_table,
+)
 from gtcourse.messages import is_of_full_disk, sentence
 from gtcourse.names import (
     MODEL_CARDS,
@@ -38,9 +46,13 @@ from gtcourse.names import (
     available_models,
     check_data_source,
     check_dataset,
+    check_form,
+    check_has_recipe,
     check_recipe,
     check_table_exists,
+    has_records,
     model_path,
+    predicts_values,
     shipped_seeds,
 )
 
@@ -215,6 +227,7 @@ def recipes(
         check_recipe(name)
     elif dataset is not None:
         check_dataset(dataset)
+        check_has_recipe(dataset)
     import_torch()
     from gtcourse.recipes import RECIPES, get_recipe
 
@@ -239,11 +252,6 @@ def recipes(
             print(f"  {note}")
         return
     listed = [recipe for recipe in RECIPES.values() if dataset in (None, recipe.dataset)]
-    if not listed:
-        known = sorted({recipe.dataset for recipe in RECIPES.values()})
-        raise ValueError(
-            f"there is no published recipe for {dataset!r}; expected one of {', '.join(known)}."
-        )
     width = max(len(recipe.name) for recipe in listed)
     for recipe in listed:
         print(f"{recipe.name:{width}} {_printed_score(recipe.paper_result)}")
@@ -434,6 +442,8 @@ def train(
     if learning_rate is not None and not 0 < learning_rate < math.inf:
         raise ValueError(f"--learning-rate is {learning_rate:g}; expected a number above 0.")
     check_recipe(recipe)
+    if form is not None:
+        check_form(form.value, recipe)
     if csv is None:
         check_data_source(data)
     elif not target:
@@ -443,9 +453,15 @@ def train(
     if csv is not None:
         check_table_exists(csv)
     check_place("--out", out / "run")
-    if len(seed) > 1 or (folds is not None and fold is None):
-        if csv is not None:
-            _check_table(csv, smiles, target, task, folds)
+    are_several = len(seed) > 1 or (folds is not None and fold is None)
+    table: TextTable | None = None
+    if csv is not None:
+        split_column = [] if split in ("scaffold", "random") else [split]
+        table = _text_table(csv, smiles, *target, *split_column)
+        if not are_several:  # each of several runs says so
+            _say_separator(csv, table)
+        _check_table(table, csv, smiles, target, task, split_column, folds)
+    if are_several:
         each_fold = [*range(1, folds + 1)] if folds is not None and fold is None else [fold]
         raise typer.Exit(_run_each([*dict.fromkeys(seed)], each_fold, jobs, out))
     _refuse(context, ("jobs",), "on a single run", "several --seed options, or --folds")
@@ -465,9 +481,11 @@ def train(
         if start is not None:
             chosen = fine_tuned(chosen, start)
     else:
+        assert table is not None  # read above
         chosen, dataset = _own_molecules(
             chosen,
             csv,
+            table,
             smiles,
             target,
             task,
@@ -543,14 +561,17 @@ def results(
 
     [bold]gtcourse results runs[/]
     """
+    where = ", ".join(map(str, folders))
+    of = "" if dataset is None else f" on {dataset!r}"
+    no_run = f"there is no finished run{of} in {where}; expected one or more."
+    if not all and not any(has_records(folder) for folder in folders):
+        raise ValueError(no_run)
     import_torch()
     from gtcourse.runs import record as records
 
     found = records.results(records.read_results(folders), dataset)
     if not all and not any(result.records for result in found):
-        where = ", ".join(map(str, folders))
-        of = "" if dataset is None else f" on {dataset!r}"
-        raise ValueError(f"there is no finished run{of} in {where}; expected one or more.")
+        raise ValueError(no_run)
     for result in found:
         if result.records or all:
             name, metric, paper, ours, gap, *about = records.row(result)
@@ -584,6 +605,8 @@ def data(
         _refuse(context, ("source",), "on the list", "a data set's name as well")
     else:
         check_dataset(name)
+        if source not in (None, "download") and not Path(source).exists():
+            raise ValueError(f"there is no file {source}; expected an .npz graph file.")
     import_torch()
     from gtcourse import load_dataset
     from gtcourse.graphs.published import GENERATED, PUBLICATIONS, dataset_names
@@ -785,25 +808,24 @@ def predict(
         check_table_exists(csv)
     if out is not None:
         _check_table_to_write(out, csv)
+    no_logits = f"--logits has no effect on {model}, which predicts values; expected a classifier."
+    if logits and not ensemble and predicts_values(model):
+        raise ValueError(no_logits)
+    if csv is None:
+        rows_of = {line: [text] for line, text in enumerate(molecules or ())}
+        read = TextTable([smiles], rows_of, ",")
+    else:
+        read = _text_table(csv, smiles)
+        _say_separator(csv, read)
     import_torch()
-    import pandas as pd
-
     from gtcourse.graphs.io import replacing
-    from gtcourse.graphs.tables import read_table
+    from gtcourse.graphs.tables import pandas_table
     from gtcourse.predict import SIMILAR, Ensemble, load, load_ensemble
 
-    if csv is None:
-        table = pd.DataFrame({smiles: molecules})
-    else:
-        table = read_table(csv, smiles)
-        if table.empty:
-            raise ValueError(f"{csv} has a header and no rows; expected a row for each molecule.")
-        _say_separator(csv, table)
+    table = pandas_table(read)
     predictor = load_ensemble(model) if ensemble else load(model)
     if logits and (predictor.task is None or predictor.task.kind == "value"):
-        raise ValueError(
-            f"--logits has no effect on {model}, which predicts values; expected a classifier."
-        )
+        raise ValueError(no_logits)
     members = predictor.members if isinstance(predictor, Ensemble) else [predictor]
     for member in members:
         member.largest_fragment |= largest_fragment
@@ -816,7 +838,6 @@ def predict(
     unlike = sum(value < SIMILAR for value in found.get("similarity", ()))
     if out is None and not reasons:
         del found["reason"]
-    separator = table.attrs.get("separator", ",")
     column_of = {}
     for name, values in found.items():
         column_of[name] = _free_name(name, table)
@@ -825,7 +846,7 @@ def predict(
         print(table.to_string(index=False, na_rep="", max_colwidth=80))
     else:
         with replacing(out) as temporary:
-            table.to_csv(temporary, index=False, sep=separator, float_format="%.6g")
+            table.to_csv(temporary, index=False, sep=read.separator, float_format="%.6g")
         num_predicted = len(table) - len(reasons)
         print(f"{num_predicted} {'prediction' if num_predicted == 1 else 'predictions'}: {out}")
     if unlike:
@@ -911,13 +932,28 @@ def check_place(option: str, path: Path) -> None:
         )
 
 
-def _check_table(csv: Path, smiles: str, targets: list[str], task: str, folds: int | None) -> None:
-    """Raises a ValueError if a CSV file cannot be read, before several runs say so."""
-    import_torch()
-    from gtcourse.graphs.tables import numbers, read_table
+def _text_table(csv: Path, smiles: str, *columns: str) -> TextTable:
+    """The cells of a CSV file with these columns, read without PyTorch."""
+    table = read_text_table(csv, smiles, *columns)
+    if len(table) == 0:
+        raise ValueError(f"{csv} has a header and no rows; expected a row for each molecule.")
+    return table
 
-    table = read_table(csv, smiles, *targets)
-    numbers(table, csv, targets, task)
+
+def _check_table(
+    table: TextTable,
+    csv: Path,
+    smiles: str,
+    targets: list[str],
+    task: str,
+    split_column: list[str],
+    folds: int | None,
+) -> None:
+    """Raises a ValueError for what ``read_csv`` could not use, before PyTorch is imported."""
+    check_target_names(smiles, targets)
+    check_targets(table, csv, targets, task)
+    for column in split_column:
+        check_split(table, csv, column)
     if folds is not None and folds > len(table):
         raise ValueError(
             f"--folds is {folds}, but {csv} has {len(table)} rows; expected at most {len(table)}."
@@ -988,11 +1024,10 @@ def _say_result(
     print("\n".join(overview.table(together, metric, names)))
 
 
-def _say_separator(csv: Path, table: Any) -> None:
+def _say_separator(csv: Path, table: TextTable) -> None:
     """Says on stderr how a file was read, if its columns are not separated by commas."""
-    separator = table.attrs["separator"]
-    if separator != ",":
-        name = {";": "semicolons", "\t": "tabs"}[separator]
+    if table.separator != ",":
+        name = {";": "semicolons", "\t": "tabs"}[table.separator]
         typer.echo(f"{csv}: the columns are separated by {name}.", err=True)
 
 
@@ -1028,6 +1063,7 @@ def import_torch() -> None:
 def _own_molecules(
     recipe: Recipe,
     csv: Path,
+    table: TextTable,
     smiles: str,
     targets: list[str],
     task: str,
@@ -1039,13 +1075,11 @@ def _own_molecules(
     max_atoms: int | None,
 ) -> tuple[Recipe, GraphDataset]:
     """The recipe and the data set of a CSV file; prints which rows were left out."""
-    from gtcourse.graphs.tables import class_names, read_csv, read_table
+    from gtcourse.graphs.tables import read_csv
     from gtcourse.predict import features_of, fine_tuned, vocabularies_of
     from gtcourse.recipes.adapt import own_recipe
 
     features = "any" if start is None else features_of(start)
-    table = read_table(csv, smiles, *targets)
-    _say_separator(csv, table)
     names = targets
     if task == "classes":
         names = [f"{targets[0]} = {name}" for name in class_names(table, csv, targets[0])]

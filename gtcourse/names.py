@@ -38,6 +38,8 @@ DATASET_NAMES = (
     *("pcqm4mv2-subset", "mnist", "cifar10"),
 )
 
+WITHOUT_RECIPE = ("molecules", "csl", "digits")
+"""The data sets for which no paper has a recipe."""
 
 TABLES = (".csv", ".tsv", ".txt", ".smi", ".xlsx")
 """Endings of what is no graph file, but may hold molecules."""
@@ -58,6 +60,23 @@ def check_dataset(name: str) -> None:
     if not isinstance(name, str) or name not in DATASET_NAMES:
         raise ValueError(
             f"there is no dataset {shown(name)}; expected one of {', '.join(DATASET_NAMES)}."
+        )
+
+
+def check_has_recipe(dataset: str) -> None:
+    """Raises a ValueError if there is no published recipe for a data set."""
+    if dataset in WITHOUT_RECIPE:
+        known = sorted({*DATASET_NAMES} - {*WITHOUT_RECIPE})
+        raise ValueError(
+            f"there is no published recipe for {dataset!r}; expected one of {', '.join(known)}."
+        )
+
+
+def check_form(form: str, recipe: str) -> None:
+    """Raises a ValueError if a form is given for a recipe of a model that has only one."""
+    if not recipe.startswith(("csa", "egt", "grpe")):
+        raise ValueError(
+            f"form is {shown(form)} for {recipe}; expected a recipe of CSA, EGT or GRPE."
         )
 
 
@@ -194,3 +213,30 @@ def model_path(model: str | Path, seed: int = 0) -> Path:
         f"{model} is not a trained model{of_seed}{similar}; expected one of {', '.join(known)}, or "
         "the folder of one finished run."
     )
+
+
+def has_records(folder: Path) -> bool:
+    """Whether a folder, or a folder in it, has the record of a finished run."""
+    return any(folder.rglob("*-seed*.json"))
+
+
+def predicts_values(model: str | Path) -> bool:
+    """Whether the record of a trained model says that it predicts values, and so has no logits.
+
+    The answer is False for a record that does not name the task, or that cannot be read.
+
+    Args:
+        model: as :func:`model_path` takes it.
+    """
+    path = model_path(model)
+    try:
+        if path.suffix == ".safetensors":
+            record = shipped_record(path)
+        else:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        own_data = record["config"].get("changed", {}).get("own_data")
+        if own_data is not None:
+            return own_data["task"] == "regression"
+        return record["data"]["name"] in TARGETS
+    except Exception:  # of a damaged file, which is reported when the model is loaded
+        return False

@@ -17,7 +17,8 @@ from gtcourse.course.commands import app
 from gtcourse.graphs.published import dataset_names
 from gtcourse.models.csa import ModelForm
 from gtcourse.predict import load
-from gtcourse.recipes import RECIPES
+from gtcourse.recipes import RECIPES, get_recipe
+from gtcourse.recipes.recipe import with_form
 from tests.graphs.served import write_some
 from tests.process import InThisProcess, run
 from tests.process import gtcourse as call
@@ -52,7 +53,35 @@ def test_names_listed_without_pytorch_match_recipes_data_sets_and_weights():
     assert [*names.DATASET_NAMES] == dataset_names()
     assert [*Form] == [*get_args(ModelForm)]
     assert names.available() == sorted({load(name).name for name in names.available()})
+    with_recipe = {recipe.dataset for recipe in RECIPES.values()}
+    assert {*names.WITHOUT_RECIPE} == {*names.DATASET_NAMES} - with_recipe
 
+
+@pytest.mark.parametrize("name", names.RECIPE_NAMES + names.SMALL_RECIPE_NAMES)
+def test_a_form_is_rejected_without_pytorch_where_the_recipe_rejects_it(name):
+    messages = []
+    for check in (lambda: names.check_form("direct", name), lambda: with_form_of(name)):
+        try:
+            check()
+            messages.append("")
+        except ValueError as error:
+            messages.append(str(error))
+    assert messages[0] == messages[1]
+    assert (messages[0] == "") == name.startswith(("csa", "egt", "grpe"))
+
+
+def with_form_of(name: str):
+    """The recipe of this name in the form "direct"; a ValueError for models without forms."""
+    return with_form(get_recipe(name), "direct")
+
+
+@pytest.mark.parametrize("name", names.available())
+def test_a_shipped_model_is_known_to_predict_values_without_pytorch(name):
+    assert load(name).task.kind == "value"
+    assert names.predicts_values(name)
+
+
+OWN = ("train", "csa/zinc", "--csv", "own.csv")
 
 WRONG = [
     (("recipes", "csa/znic"), "there is no recipe 'csa/znic'; expected one such as csa/zinc"),
@@ -83,8 +112,62 @@ WRONG = [
     (("explore", "csa/zinc,csa/znic", "CCO"), "csa/znic is not a trained model"),
     (("bench", "csa/znic"), "there is no recipe 'csa/znic'"),
     (("costs", "csa/znic"), "there is no recipe 'csa/znic'"),
+    (
+        ("predict", "csa/zinc", "--csv", "own.csv", "--smiles", "SMILES"),
+        "own.csv has no column 'SMILES' (similar: 'smiles'); expected smiles (--smiles) to be one",
+    ),
+    (("predict", "csa/zinc", "--csv", "latin.csv"), "latin.csv, line 1: byte 0xe9 is not UTF-8"),
+    (("predict", "csa/zinc", "--csv", "header.csv"), "header.csv has a header and no rows"),
+    (("predict", "csa/zinc", "--csv", "ragged.csv"), "ragged.csv, line 3 has 3 cells; expected 2"),
+    (("predict", "csa/zinc", "CCO", "--logits"), "--logits has no effect on csa/zinc"),
+    ((*OWN, "--target", "Y"), "own.csv has no column 'Y' (similar: 'y'); expected one of smiles,"),
+    ((*OWN, "--target", "Y", "--folds", "3"), "own.csv has no column 'Y'"),
+    ((*OWN, "--target", "Y", "--seed", "0", "--seed", "1"), "own.csv has no column 'Y'"),
+    ((*OWN, "--target", "y", "--smiles", "SMILES"), "own.csv has no column 'SMILES'"),
+    ((*OWN, "--target", "y", "--split", "scafold"), "own.csv has no column 'scafold'"),
+    (
+        (*OWN, "--target", "y", "--split", "name"),
+        "own.csv, line 2, column 'name' has 'ethanol'; expected train, val or test.",
+    ),
+    ((*OWN, "--target", "y", "--folds", "4"), "--folds is 4, but own.csv has 3 rows; expected at"),
+    (
+        (*OWN, "--target", "y", "--folds", "4", "--fold", "1"),
+        "--folds is 4, but own.csv has 3 rows; expected at most 3.",
+    ),
+    ((*OWN, "--target", "name"), "own.csv, line 2, column 'name' has 'ethanol'; expected a number"),
+    ((*OWN, "--target", "y", "--task", "binary"), "own.csv, line 3, column 'y' has '0.5'"),
+    ((*OWN, "--target", "part", "--task", "classes"), "column 'part' has 1 classes (train)"),
+    (
+        (*OWN, "--target", "y", "--target", "name", "--task", "classes"),
+        "the task classes has 2 targets; expected one column.",
+    ),
+    ((*OWN, "--target", "y", "--target", "y"), "targets is ['y', 'y']; expected one or more diff"),
+    ((*OWN, "--target", "smiles"), "expected columns other than that of the SMILES"),
+    (
+        ("train", "csa/zinc", "--csv", "header.csv", "--target", "y"),
+        "header.csv has a header and no rows; expected a row for each molecule.",
+    ),
+    (
+        ("train", "csa/zinc", "--csv", "latin.csv", "--target", "y"),
+        "latin.csv, line 1: byte 0xe9 is not UTF-8",
+    ),
+    (
+        ("train", "gin/zinc", "--form", "fused"),
+        "form is 'fused' for gin/zinc; expected a recipe of CSA, EGT or GRPE.",
+    ),
+    (("recipes", "--dataset", "digits"), "there is no published recipe for 'digits'; expected one"),
+    (("results", "."), "there is no finished run in .; expected one or more."),
+    (("data", "zinc", "--source", "dowload"), "there is no file dowload; expected an .npz graph"),
 ]
 """Words of a command, and what it answers."""
+
+FILES = {
+    "own.csv": b"smiles,y,name,part\nCCO,1,ethanol,train\nC,0.5,methane,train\nCC,2,ethane,train\n",
+    "latin.csv": "smiles,y,unit\u00e9\nCCO,1,m\n".encode("latin-1"),
+    "header.csv": b"smiles,y\n",
+    "ragged.csv": b"smiles,y\nCCO,1\nC,1,2\n",
+}
+"""The files that these words name."""
 
 ANSWER_EACH = """
 import io, json, sys
@@ -107,10 +190,13 @@ print(json.dumps(answers))
 
 
 @pytest.fixture(scope="module")
-def answers() -> dict[tuple[str, ...], tuple[int, str]]:
+def answers(tmp_path_factory) -> dict[tuple[str, ...], tuple[int, str]]:
     """Exit status and answer to each of the wrong words, in one process without PyTorch."""
+    folder = tmp_path_factory.mktemp("files")
+    for name, content in FILES.items():
+        (folder / name).write_bytes(content)
     asked = [words for words, _ in WRONG]
-    told = run(sys.executable, "-c", ANSWER_EACH, input=json.dumps(asked))
+    told = run(sys.executable, "-c", ANSWER_EACH, input=json.dumps(asked), cwd=folder)
     return {words: tuple(answer) for words, answer in zip(asked, json.loads(told), strict=True)}
 
 

@@ -5,17 +5,10 @@ Every message names the file, the line as an editor counts it, the column and th
 
 from __future__ import annotations
 
-import bz2
-import csv
-import gzip
-import io
-import lzma
 import math
 import random
-import re
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,173 +17,53 @@ from torch import Tensor
 from torch_geometric.data import Data
 from tqdm import tqdm
 
+from gtcourse.csv_file import (
+    TEST,
+    TRAIN,
+    VAL,
+    TextTable,
+    check_target_names,
+    class_names,
+    only_column,
+    part_of,
+    read_text_table,
+    target_values,
+)
 from gtcourse.graphs.arguments import check_bools, check_list, check_path, is_one_of, whole_number
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.dataset import GraphDataset
 from gtcourse.graphs.io import require
 from gtcourse.graphs.molecules import FEATURES, canonical_graph, parse
 from gtcourse.messages import shown
-from gtcourse.names import check_table_exists
 
 Table = Any
 """Of pandas, which has no types and is imported where it is needed."""
 
-SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 TASKS = ("regression", "binary", "classes")
 AUTOMATIC_SPLITS = (None, "scaffold", "random")
 """Values of ``split`` that are no column of the file; None stands for "scaffold"."""
-
-FEW = 10
-"""Rows up to which each may have a class of its own, as in a small example."""
-
-UNKNOWN = ("", "na", "n/a", "nan", "null", "none")
-"""Cells of a target that is not known, in upper or lower case."""
-
-DASHES = "\u2212\u2013\u2014"
-"""A minus sign and dashes that word processors write in place of the hyphen of the keyboard."""
-
-WORDS = {"true": 1.0, "false": 0.0}
-"""What a binary target may be in words, in upper or lower case."""
-
-TRAIN = 0
-VAL = 1
-TEST = 2
-SPLIT_NAMES = {"train": TRAIN, "val": VAL, "valid": VAL, "validation": VAL, "test": TEST}
-"""What a column that names the split may hold, in upper or lower case."""
-
-UNPACKED = {b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress, b"\xfd7zXZ": lzma.decompress}
-"""First bytes of compressed files, whatever their names."""
 
 
 def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
     """A CSV file as a pandas table of text, cell for cell as in the file.
 
-    The separator is a comma, a semicolon or a tab: the one with which the header has the column
-    ``smiles``. The file is UTF-8, with or without a byte-order mark, and may be compressed (gzip,
-    bzip2, xz). Empty lines, and lines of spaces alone, are skipped. The table's index is each row's
-    line in the file, and ``table.attrs["separator"]`` is the separator.
+    The file is one that :func:`gtcourse.csv_file.read_text_table` reads. The table's index is each
+    row's line in the file, and ``table.attrs["separator"]`` is the separator.
 
     Raises:
         ValueError: there is no such file, it is no such text, a row has more or fewer cells than
             the header, or a column is missing or there twice.
     """
-    check_table_exists(path)
-    for name in (smiles, *columns):
-        if not isinstance(name, str):
-            raise ValueError(f"the name of a column is {shown(name)}; expected a string.")
-    text = _text(Path(path))
-    separator = _separator(text, smiles)
-    rows = _rows(text, separator, path)
-    if not rows:
-        raise ValueError(f"{path} is empty; expected a header and a row for each molecule.")
-    header = rows.pop(min(rows))
-    for name in (smiles, *columns):
-        if header.count(name) != 1:
-            how = "has no column" if name not in header else "has more than one column"
-            expected = "smiles (--smiles) to be one" if name == smiles else "one"
-            raise ValueError(
-                f"{path} {how} {name!r}{_similar(name, header)}; expected {expected} of "
-                f"{', '.join(header)}."
-            )
-    for line, row in rows.items():
-        if len(row) != len(header):
-            raise ValueError(_ragged(path, line, row, header, separator))
+    return pandas_table(read_text_table(path, smiles, *columns))
+
+
+def pandas_table(text: TextTable) -> Table:
+    """The table that :func:`read_table` returns, from the cells of the file."""
     pandas = require("pandas", "pandas")
-    table = pandas.DataFrame([*rows.values()], index=[*rows], columns=header, dtype=str)
-    table.attrs["separator"] = separator
+    rows = [*text.rows.values()]
+    table = pandas.DataFrame(rows, index=[*text.rows], columns=text.header, dtype=str)
+    table.attrs["separator"] = text.separator
     return table
-
-
-def _similar(name: str, header: list[str]) -> str:
-    """The column that differs from a name only in spaces or in upper and lower case, if any."""
-    for column in header:
-        if column != name and column.strip().lower() == name.strip().lower():
-            return f" (similar: {column!r})"
-    return ""
-
-
-def _rows(text: str, separator: str, path: str | Path) -> dict[int, list[str]]:
-    """The cells of each row that is not empty, by the line of the file in which it begins."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    rows = {}
-    first_line = 1  # of the next row; a row with line breaks in its cells has several lines
-    try:
-        for row in reader:
-            is_blank = not row or (len(row) == 1 and not row[0].strip())
-            if not is_blank:
-                rows[first_line] = row
-            first_line = reader.line_num + 1
-    except csv.Error as error:
-        raise ValueError(
-            f"{path}, line {first_line}: {error}; expected quotation marks only around a "
-            "cell, and doubled ones inside it."
-        ) from None
-    return rows
-
-
-def _text(path: Path) -> str:
-    """The content of a file that is UTF-8 text, compressed or not."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ValueError(
-            f"{path} cannot be read ({error.strerror}); expected a file that you may read."
-        ) from None
-    for start, unpacked in UNPACKED.items():
-        if content.startswith(start):
-            try:
-                content = unpacked(content)
-            except (OSError, EOFError, lzma.LZMAError) as error:
-                raise ValueError(
-                    f"{path} is compressed and damaged ({error}); expected a complete file."
-                ) from None
-    if content.startswith(b"PK"):
-        raise ValueError(
-            f"{path} is an Excel workbook or a zip archive; expected a CSV file: in Excel, save as "
-            "'CSV UTF-8'."
-        )
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValueError(f"{path} is UTF-16 text; expected UTF-8: in Excel, save as 'CSV UTF-8'.")
-    if b"\0" in content:
-        raise ValueError(f"{path} is not a text file (it has zero bytes); expected a CSV file.")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ValueError(
-            f"{path}, line {line}: byte 0x{content[error.start]:02x} is not UTF-8, so the text "
-            "has another encoding; expected UTF-8: in Excel, save as 'CSV UTF-8'."
-        ) from None
-
-
-def _separator(text: str, smiles: str) -> str:
-    """The first with which the header has the column, or else the one that makes most columns."""
-    first_line = next((line for line in text.splitlines() if line), "")
-    headers = {}
-    for separator in SEPARATORS:
-        headers[separator] = next(csv.reader([first_line], delimiter=separator), [])
-        if smiles in headers[separator]:
-            return separator
-    return max(headers, key=lambda separator: len(headers[separator]))
-
-
-def _ragged(path: str | Path, line: int, row: list[str], header: list[str], separator: str) -> str:
-    """A sentence about a row that has more or fewer cells than the header."""
-    cause = "a cell that contains the separator has to be in quotation marks"
-    if row[-1] == "":
-        cause = f"the line ends in {SEPARATORS[separator]}"
-    elif separator == "," and any(_is_decimal_comma(*cells) for cells in pairwise(row)):
-        cause += ", and a number has a decimal point"
-    cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
-    return (
-        f"{path}, line {line} has {cells}; expected {len(header)}, one for each column "
-        f"of the header ({', '.join(header)}): {cause}."
-    )
-
-
-def _is_decimal_comma(left: str, right: str) -> bool:
-    """Whether these, with a comma between them, look like a number such as 0,5."""
-    return left.lstrip("+-").isdigit() and right.isdigit()
 
 
 def numbers(table: Table, path: str | Path, columns: Sequence[str], task: str) -> Tensor:
@@ -204,77 +77,11 @@ def numbers(table: Table, path: str | Path, columns: Sequence[str], task: str) -
             one column of two classes or more for "classes".
     """
     if task == "classes":
-        return _classes(table, path, columns)
+        return _classes(table, path, only_column(columns))
     values = torch.full((len(table), len(columns)), math.nan)
-    for column, name in enumerate(columns):
-        for row, (line, cell) in enumerate(table[name].items()):
-            text = cell.strip()
-            if text.lower() not in UNKNOWN:
-                where = f"{path}, line {line}, column {name!r}"
-                values[row, column] = _number(text, task, where)
+    for number, name in enumerate(columns):
+        values[:, number] = torch.tensor(target_values(table, path, name, task))
     return values
-
-
-def _number(text: str, task: str, where: str) -> float:
-    """The number in a cell; ``where`` names the cell in messages."""
-    if task == "binary" and text.lower() in WORDS:
-        return WORDS[text.lower()]
-    expected = "a number, or an empty cell if it is unknown"
-    if task == "binary":
-        expected = "0 or 1, or true or false"
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-        left, _, right = text.partition(",")
-        if _is_decimal_comma(left, right):
-            expected = f"a decimal point ({left}.{right}), and no other separator"
-            if len(right) == 3:
-                expected += f" ({left}{right}, if the comma separates thousands)"
-        elif text[0] in DASHES:
-            expected = f"the minus sign of the keyboard (-{text[1:]})"
-    if "_" in text:  # Python reads 1_000 as a number
-        value = math.nan
-    single = torch.tensor(value).item()  # beyond float32's largest number, it is infinite
-    if not math.isfinite(single):
-        raise ValueError(f"{where} has {text!r}; expected {expected}.")
-    if task == "binary" and value not in (0, 1):
-        raise ValueError(
-            f"{where} has {text!r}; expected 0 or 1, or true or false, because the task is binary."
-        )
-    return value
-
-
-def class_names(table: Table, path: str | Path, column: str) -> list[str]:
-    """The classes of a column, in the order of their numbers: by value, or by the alphabet.
-
-    Raises:
-        ValueError: there are fewer than two, two of them differ in upper and lower case alone, or
-            every row has a class of its own.
-    """
-    known = [cell.strip() for cell in table[column] if cell.strip().lower() not in UNKNOWN]
-    names = sorted({*known})
-    if len(names) < 2:
-        raise ValueError(
-            f"{path}, column {column!r} has {len(names)} classes ({', '.join(names) or 'none'}); "
-            "expected two or more."
-        )
-    spelled: dict[str, str] = {}
-    for name in names:
-        other = spelled.setdefault(name.lower(), name)
-        if other != name:
-            raise ValueError(
-                f"{path}, column {column!r} has the classes {other!r} and {name!r}; expected one "
-                "spelling of a class."
-            )
-    if len(names) == len(known) > FEW:
-        raise ValueError(
-            f"{path}, column {column!r} has {len(names)} classes in {len(known)} rows; expected "
-            "several rows of each class, or --task regression for numbers."
-        )
-    if all(re.fullmatch("-?[0-9]+", name) for name in names):
-        names.sort(key=int)
-    return names
 
 
 def read_csv(
@@ -325,10 +132,7 @@ def read_csv(
         raise ValueError(f"task is {shown(task)}; expected one of {', '.join(TASKS)}.")
     if not is_one_of(features, FEATURES):
         raise ValueError(f"features is {shown(features)}; expected one of {', '.join(FEATURES)}.")
-    if not targets or len({*targets}) < len(targets):
-        raise ValueError(f"targets is {targets}; expected one or more different columns.")
-    if is_one_of(smiles, targets):
-        raise ValueError(f"targets is {targets}; expected columns other than that of the SMILES.")
+    check_target_names(smiles, targets)
     seed = whole_number("seed", seed, 0)
     if max_atoms is not None:
         max_atoms = whole_number("max_atoms", max_atoms, 1)
@@ -375,7 +179,8 @@ def read_csv(
     if split_column is None:
         parts = _automatic_split([graph.smiles for graph in graphs], split, seed, fold)
     else:
-        parts = _split_column(table.iloc[rows][split_column], path, split_column)
+        cells = table.iloc[rows][split_column]
+        parts = [part_of(cell, path, line, split_column) for line, cell in cells.items()]
     _check_parts(parts, path, split)
     if task != "classes":
         _check_known(y[rows], parts, path, targets)
@@ -386,11 +191,8 @@ def read_csv(
     return GraphDataset(name, source, graphs, torch.tensor(parts)), skipped
 
 
-def _classes(table: Table, path: str | Path, targets: Sequence[str]) -> Tensor:
+def _classes(table: Table, path: str | Path, column: str) -> Tensor:
     """The number of each row's class, ``[rows, 1]``, ``MISSING_LABEL`` where it is unknown."""
-    if len(targets) != 1:
-        raise ValueError(f"the task classes has {len(targets)} targets; expected one column.")
-    (column,) = targets
     number_of = {name: number for number, name in enumerate(class_names(table, path, column))}
     numbers_of_rows = [number_of.get(cell.strip(), MISSING_LABEL) for cell in table[column]]
     return torch.tensor(numbers_of_rows)[:, None]
@@ -406,19 +208,6 @@ def _automatic_split(
     if split == "random":
         return random_split(len(smiles), seed)
     return scaffold_split(smiles, seed)
-
-
-def _split_column(cells: Table, path: Path, column: str) -> list[int]:
-    """The part of each row, from a column that names it."""
-    parts = []
-    for line, cell in cells.items():
-        word = cell.strip().lower()
-        if word not in SPLIT_NAMES:
-            raise ValueError(
-                f"{path}, line {line}, column {column!r} has {cell!r}; expected train, val or test."
-            )
-        parts.append(SPLIT_NAMES[word])
-    return parts
 
 
 def _check_parts(parts: list[int], path: Path, split: str | None) -> None:
