@@ -204,12 +204,12 @@ class AddRandomWalks(WeightedEncoding):
         degree = weights.sum(dim=-1, keepdim=True)  # [B, n, 1]
         walk = weights / degree.where(degree > 0, 1)  # [B, n, n], D^-1 A
         power = walk
-        powers = []
+        shape = walk.shape if self.pairs else walk.shape[:-1]
+        powers = torch.empty(*shape, self.steps, device=walk.device)  # [B, n, n, p] or [B, n, p]
         for step in range(self.steps):
             power = power @ walk if step else walk
-            entries = power if self.pairs else power.diagonal(dim1=-2, dim2=-1)
-            powers.append(entries.to(torch.get_default_dtype()))
-        return {"random_walks" if self.pairs else "rwse": torch.stack(powers, dim=-1)}
+            powers[..., step] = power if self.pairs else power.diagonal(dim1=-2, dim2=-1)
+        return {"random_walks" if self.pairs else "rwse": powers}
 
 
 @dataclass(eq=False)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
-from typing import ClassVar, get_type_hints, overload
+from typing import Any, ClassVar, cast, get_type_hints, overload
 
 import torch
 from torch import Tensor
@@ -263,7 +263,8 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
     """Whether :func:`encode_batch` computes it for batches on the CPU alone."""
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))  # a field's own type may be text, or not
+        kind = cast(Hashable, type(self))  # mypy takes a class for its instances
+        hints = _types_of_fields(kind)
         for each in fields(self):
             value = getattr(self, each.name)
             least = 0 if each.name == "seed" else 1
@@ -308,6 +309,12 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
     def encode(self, graphs: list[Data]) -> list[Data]:
         """Copies of all graphs, each with its encodings."""
         return _encoded(graphs, [self])
+
+
+@cache
+def _types_of_fields(kind: type[Any]) -> dict[str, Any]:
+    """The types of the fields of an encoding, by their names; a field's own type may be text."""
+    return get_type_hints(kind)
 
 
 class WeightedEncoding(Encoding):

@@ -6,10 +6,11 @@ The type of a field says which values are allowed; :func:`check_config` reads th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import fields
+from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 import torch
@@ -134,7 +135,8 @@ def check_config(config: object) -> None:
     nodes and of edges are either categories or numbers.
     """
     values = vars(config)
-    for name, hint in get_type_hints(type(config), include_extras=True).items():
+    kind = cast(Hashable, type(config))  # mypy takes a class for its instances
+    for name, hint in types_of_fields(kind).items():
         expected = what_is_expected(values[name], hint)
         if expected is not None:
             raise ValueError(f"{name} is {values[name]!r}; expected {expected}.")
@@ -149,6 +151,16 @@ def check_config(config: object) -> None:
                 f"{types} is {values[types]} and {features} is {values[features]}; expected only "
                 "one of the two."
             )
+
+
+@cache
+def types_of_fields(kind: type[Any]) -> dict[str, Any]:
+    """The types of the fields of a configuration, by their names.
+
+    Python keeps them as text, and compiling it takes longer than checking the values. There are
+    more than a hundred recipes, each with two configurations or more of a few kinds.
+    """
+    return get_type_hints(kind, include_extras=True)
 
 
 def what_is_expected(value: object, hint: object) -> str | None:

@@ -28,6 +28,8 @@ H, D = 2, 6
 MASK = torch.arange(5) < torch.tensor(SIZES)[:, None]
 SCATTERED = MASK[:, torch.tensor([3, 1, 4, 0, 2])]
 """Padding between the nodes."""
+LONGER = torch.arange(17) < torch.tensor((7, 8, 17))[:, None]
+"""Graphs around a multiple of 8 nodes, to which the loops lengthen the rows of keys."""
 
 TRAINED = {
     "shared maps": replace(RINGED, **ABLATED),
@@ -111,7 +113,9 @@ def assert_alike(got, expected, tolerance: float = 1e-12) -> None:
 # One layer.
 
 
-@pytest.mark.parametrize("mask", [MASK, SCATTERED], ids=["padding at the end", "in between"])
+@pytest.mark.parametrize(
+    "mask", [MASK, SCATTERED, LONGER], ids=["padding at the end", "in between", "7, 8 and 17 nodes"]
+)
 @pytest.mark.parametrize("dropped", [False, True])
 @pytest.mark.parametrize("clip", [math.inf, 0.5])
 def test_fused_layer_equals_the_direct_form_with_gradients(mask, dropped, clip):
