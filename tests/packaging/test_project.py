@@ -13,7 +13,7 @@ from tools.paths import PACKAGE, ROOT
 
 CONDA_NAMES = {"pytorch-cpu": "torch"}
 ONLY_IN_PYPROJECT = {  # the tests' own
-    *("pytest", "pytest-xdist", "nbval", "ruff", "import-linter", "deptry", "mypy"),
+    *("pytest", "pytest-xdist", "nbval", "hypothesis", "ruff", "import-linter", "deptry", "mypy"),
     *("playwright", "axe-playwright-python", "build", "setuptools", "packaging", "requests"),
 }
 

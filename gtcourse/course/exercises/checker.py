@@ -213,6 +213,7 @@ class compare:  # noqa: N801 (a decorator)
         checked = checker(wraps(reference)(lambda answer: self.check(answer)))
         del checked.__wrapped__  # its arguments are not the checker's
         checked.reference = reference
+        checked.drawn = self.drawn
         return checked
 
     def check(self, answer: Callable) -> None:

@@ -1,17 +1,18 @@
-"""Awkward arguments for the exercises, which Hypothesis draws and then makes as small as it can.
+"""Awkward arguments for the exercises: 200 cases, of which the smallest that fails is shown.
 
 A drawn argument is a choice from a few awkward values: zeros of both signs, ties, large numbers
 beside small ones, sizes of 1, graphs without edges. All values are exact in single precision, so
 that right answers in either precision stay within the tolerance.
 
-Hypothesis is imported when something is drawn. A chapter whose exercises are not run does without.
+A case is computed from bytes, and the bytes of each case from its number alone. So every reader
+has the same cases. Hypothesis cannot promise this: it also draws constants that it finds in the
+modules that are loaded, no setting turns them off, and its draws change with its version.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from hashlib import shake_256
 
 import torch
 from torch import Tensor
@@ -93,41 +94,137 @@ def distances(A: Tensor) -> Tensor:
     return steps
 
 
+MOST_BYTES = 2**15
+"""How many bytes of a case are drawn; a case that reads more reads zeros."""
+
+MOST_TRIES = 2000
+"""How many cases are tried to find a smaller one that fails as well."""
+
+
 def smallest(case: Callable[[Draw], Sequence], fails: Callable[[Sequence], bool], count: int):
     """The smallest case for which ``fails`` is true, or None if there is none among ``count``.
 
-    The same cases are drawn each time, as long as the same modules are loaded: Hypothesis also
-    draws constants that it finds in them. Nothing is printed or written to disk.
+    The same cases are drawn each time and everywhere.
     """
-    from hypothesis import Phase, Verbosity, configuration, find, settings
-    from hypothesis.errors import HypothesisException
-    from hypothesis.strategies import binary, composite
-
-    @composite
-    def drawn(draw):
-        return case(Draw(lambda size: draw(binary(min_size=size, max_size=size))))
-
-    found = []
-
-    def condition(one: Sequence) -> bool:
+    for number in range(count):
+        tape = Tape(drawn_bytes(number))
+        one = case(Draw(tape))
         if fails(one):
-            found[:] = [one]
-            return True
-        return False
+            search = Search(case, fails, one, tape.read)
+            search.run()
+            return search.found
+    return None
 
-    quiet = settings(
-        max_examples=count,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        phases=(Phase.generate, Phase.shrink),
-        verbosity=Verbosity.quiet,
-    )
-    # Hypothesis would make a folder for what it reads in the modules beside the notebook.
-    configuration.set_hypothesis_home_dir(os.devnull)
-    try:
-        with suppress(HypothesisException):  # none fails, or one that failed does not fail again
-            find(drawn(), condition, settings=quiet)
-    finally:
-        configuration.set_hypothesis_home_dir(None)
-    return found[0] if found else None
+
+class Tape:
+    """Bytes that are read one after another; after the last one come zeros.
+
+    Attributes:
+        read: all bytes that were read so far.
+    """
+
+    def __init__(self, written: bytes) -> None:
+        self.written = written
+        self.read = b""
+
+    def __call__(self, size: int) -> bytes:
+        start = len(self.read)
+        some = self.written[start : start + size].ljust(size, b"\0")
+        self.read += some
+        return some
+
+
+def drawn_bytes(number: int) -> bytes:
+    """The bytes of a case: only zeros, any bytes, few different ones, or zeros for the most part.
+
+    Few different bytes give ties, and zeros give small sizes and the first of the values.
+    """
+    if number == 0:
+        return b""
+    drawn = shake_256(f"case {number}".encode()).digest(MOST_BYTES)
+    if number % 3 == 0:
+        return drawn
+    if number % 3 == 1:
+        palette = drawn[: 2 + number % 4]
+        return drawn.translate(bytes(palette[byte % len(palette)] for byte in range(256)))
+    return drawn.translate(bytes(byte if byte < 96 or byte >= 240 else 0 for byte in range(256)))
+
+
+class Search:
+    """Makes a case that fails smaller: fewer bytes, and of equally many the smallest ones.
+
+    Attributes:
+        found: the smallest case so far that fails.
+        read: the bytes that it read.
+    """
+
+    def __init__(
+        self,
+        case: Callable[[Draw], Sequence],
+        fails: Callable[[Sequence], bool],
+        found: Sequence,
+        read: bytes,
+    ) -> None:
+        self.case = case
+        self.fails = fails
+        self.found = found
+        self.read = read
+        self.tries = 0
+
+    def run(self) -> None:
+        before = None
+        while self.read != before:
+            before = self.read
+            self.shorten()
+            self.lower()
+
+    def shorten(self) -> None:
+        """Leaves out bytes, or sets them to 0: first many at once, then few."""
+        size = len(self.read)
+        while size:
+            start = 0
+            while start < len(self.read):
+                left, right = self.read[:start], self.read[start + size :]
+                if not (self.accepts(left + right) or self.accepts(left + bytes(size) + right)):
+                    start += size
+            size //= 2
+
+    def lower(self) -> None:
+        """Makes single bytes smaller, or all that are equal, or moves a smaller one forward."""
+        for byte in sorted({*self.read}):
+            any(self.accepts(self.read.replace(bytes([byte]), bytes([n]))) for n in range(byte))
+        place = 0
+        while place < len(self.read):
+            left, byte, right = self.read[:place], self.read[place], self.read[place + 1 :]
+            any(self.accepts_lower(left + bytes([n]), right) for n in range(byte))
+            self.accepts(left + right[:1] + self.read[place : place + 1] + right[1:])
+            place += 1
+
+    def accepts_lower(self, left: bytes, right: bytes) -> bool:
+        """Also tries to leave out the bytes that are no longer read if the byte is a size."""
+        if self.tries == MOST_TRIES:
+            return False
+        tape = Tape(left + right)
+        self.case(Draw(tape))
+        fewer = len(left + right) - len(tape.read)
+        return self.accepts(left + right) or (
+            fewer > 0
+            and any(
+                self.accepts(left + right[:start] + right[start + fewer :])
+                for start in range(len(right) - fewer + 1)
+            )
+        )
+
+    def accepts(self, written: bytes) -> bool:
+        """Whether these bytes give a smaller case that fails, which then replaces the last one."""
+        if self.tries == MOST_TRIES:
+            return False
+        self.tries += 1
+        tape = Tape(written)
+        one = self.case(Draw(tape))
+        is_smaller = (len(tape.read), tape.read) < (len(self.read), self.read)
+        if not (is_smaller and self.fails(one)):
+            return False
+        self.found = one
+        self.read = tape.read
+        return True

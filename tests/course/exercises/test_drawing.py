@@ -13,7 +13,7 @@ import torch.nn.functional as F
 
 from gtcourse.course.exercises import checker
 from gtcourse.course.exercises.checker import compare, mistake
-from gtcourse.course.exercises.drawing import PLAIN, Draw, distances, smallest
+from gtcourse.course.exercises.drawing import PLAIN, Draw, Tape, distances, drawn_bytes, smallest
 from tests.course.exercises.test_texts import CHECKERS, MODULES
 
 c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 = MODULES.values()
@@ -91,18 +91,81 @@ def test_an_endless_loop_in_a_drawn_case_is_stopped(monkeypatch):
     assert "stopped after 0.5 seconds" in result.message
 
 
-def test_hypothesis_is_not_imported_with_the_exercises():
-    code = """
+DRAWING = [check for check in CHECKERS.values() if getattr(check, "drawn", None)]
+DIGEST = """
+import re
 import sys
-from gtcourse.course.exercises import chapter01
-assert "hypothesis" not in sys.modules
-assert chapter01.check_columns(chapter01.check_columns.reference).passed
-assert "hypothesis" in sys.modules
+from hashlib import sha256
+from importlib import import_module
+sys.path.insert(0, {folder!r})
+for name in {names}:
+    import_module(name)
+from gtcourse.course.exercises.drawing import smallest
+found = sha256()
+drawn = 0
+def digest(case):
+    global drawn
+    drawn += 1
+    found.update(re.sub("at 0x[0-9a-f]+", "", repr(case)).encode())
+for number in range(1, 13):
+    chapter = import_module(f"gtcourse.course.exercises.chapter{{number:02}}")
+    for name, check in vars(chapter).items():
+        if getattr(check, "drawn", None):
+            smallest(check.drawn, digest, 40)
+print(drawn, found.hexdigest())
 """
+
+
+def digest_of_drawn_cases(folder, *names, **variables):
+    """Of the drawn cases of all exercises, in a process that has imported these modules."""
+    code = DIGEST.format(folder=str(folder), names=names)
     run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ)
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ) | variables,
     )
     assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_the_same_cases_are_drawn_whatever_modules_are_loaded(tmp_path):
+    """Hypothesis, for one, draws constants of the modules that it finds."""
+    sizes = (1, 2, 3, 4, 5, 6, 8, 9)
+    lines = [f"{bytes(range(n, 2 * n))!r}, {n + 200}, {n / 7}" for n in sizes]
+    (tmp_path / "constants.py").write_text(f"CONSTANTS = [{', '.join(lines)}]\n", encoding="utf-8")
+    alone = digest_of_drawn_cases(tmp_path, PYTHONHASHSEED="1")
+    among_others = digest_of_drawn_cases(tmp_path, "constants", "pandas", PYTHONHASHSEED="2")
+    assert alone == among_others
+    assert int(alone.split()[0]) == 40 * len(DRAWING)
+
+
+def test_the_bytes_of_a_case_are_the_same_on_every_machine():
+    assert [drawn_bytes(number)[:4].hex() for number in (0, 3, 4, 5)] == [
+        "",
+        "1eb7ce2e",
+        "5a5a645a",
+        "0047fdf3",
+    ]
+
+
+def test_a_case_that_reads_more_than_is_drawn_reads_zeros():
+    tape = Tape(b"\x01\x02")
+    assert tape(1) == b"\x01"
+    assert tape(3) == b"\x02\x00\x00"
+    assert tape.read == b"\x01\x02\x00\x00"
+
+
+def test_a_size_is_made_smaller_together_with_what_has_this_size():
+    """Of three rows, two can go only if the first number and their entries change at once."""
+
+    def rows(draw):
+        return [draw.numbers(draw.size(5), 3), draw.number(0, 9)]
+
+    [x, number] = smallest(rows, lambda case: case[1] >= 5, 200)
+    assert x.shape == (1, 3)
+    assert not x.any()
+    assert number == 5
 
 
 def test_drawn_values_are_exact_in_single_precision_and_include_both_zeros():
