@@ -29,6 +29,7 @@ def _columns(draw: Draw):
 @compare(
     random((9, 4), (9, 4), (3, 4)),
     LARGE,
+    random((3, 64), (3, 64), (2, 64), seed=7),
     random((5, 6), (5, 6), (7, 6), seed=2),
     drawn=_columns,
 )
@@ -63,6 +64,13 @@ def check_columns(Q, K, V, over=lambda Q, V: len(Q) ** 0.5, axis=0):
 
 LOW = [sign * (5 + random((2, 4, 4), seed=3)[0]) for sign in (1, -1)]
 ALL_BUT_ONE = torch.arange(4) < torch.tensor([[3], [4]])
+LOWEST = (  # logits of about -20,000, whose differences need double precision
+    torch.tensor([[[200.0, 1, 0, 2], [200, 0, 1, 1], [200, 2, 1, 0]]]).double(),
+    torch.tensor([[[-200.0, 1, 2, 0], [-200, 0, 1, 2], [0, 1, 1, 1]]]).double(),
+    torch.tensor([[[1.0, 2], [4, 3], [9, 7]]]).double(),
+    torch.tensor([[True, True, False]]),
+)
+BETWEEN = torch.tensor([[False, True, False, True], [False, False, True, False]])
 HIGH = torch.where(ALL_BUT_ONE[..., None], LOW[1], -LOW[1])  # the keys of padding alone fit LOW[0]
 
 
@@ -80,10 +88,17 @@ def _sequences(draw: Draw):
     (*LOW, torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(4)), ALL_BUT_ONE),
     # A logit of padding far above all others, so that subtracting 10 from it is not enough.
     (LOW[0], HIGH, torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(4)), ALL_BUT_ONE),
+    LOWEST,
+    (*random((2, 4, 3), (2, 4, 3), (2, 4, 2), seed=6), BETWEEN),
     (*random((2, 5, 9), (2, 5, 9), (2, 5, 7)), torch.arange(5) < torch.tensor([[0], [3]])),
     view=lambda z, q, k, v, mask: z.masked_fill(~(mask | ~mask.any(1, True))[..., None], 0.0),
     gradients=True,
     drawn=_sequences,
+)
+@mistake(
+    "a number such as -10,000 gets weight where the other logits are lower: set the logits of "
+    "padding to -inf.",
+    fill=-1e4,
 )
 @mistake("the empty sequence gives NaN: a softmax over nothing but -inf is 0/0.", fill=-math.inf)
 @mistake("queries attend to padding: a key mask applies to the columns of the logits.", axis=2)

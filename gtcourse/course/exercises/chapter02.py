@@ -12,12 +12,12 @@ from gtcourse.models.attention import MultiHeadAttention
 
 
 def _tokens(draw: Draw):
-    return [draw.numbers(draw.size(3), draw.size(4), of=(0, 1, 2, 5, 300))]
+    return [draw.numbers(draw.size(3), draw.size(4), of=(0, 1, 2, 5, 256, 65_536))]
 
 
 @compare(
     [torch.tensor([[5, 3, 9, 4], [7, 2, 0, 0]])],
-    [torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 3, 9, 2], [0, 0, 5, 0, 6]])],
+    [torch.tensor([[5, 1, 0, 0, 0], [7, 2, 6, 4, 0], [8, 3, 256, 9, 2], [0, 0, 5, 0, 6]])],
     drawn=_tokens,
 )
 @mistake("only later tokens are masked; mask padding too.", given=lambda t: (t.clamp(min=1),))
@@ -32,6 +32,10 @@ def _tokens(draw: Draw):
     join=lambda seen, real: seen & real & real.mT,
 )
 @mistake("later tokens are not masked.", join=lambda seen, real: real.expand(-1, len(seen), -1))
+@mistake(
+    "in 8 bits the token 256 is 0: compare the tokens with 0 as they are.",
+    given=lambda t: (t % 256,),
+)
 @mistake("both conditions have to hold: join them with &.", join=torch.logical_or)
 @mistake(
     "this is an additive mask of 0 and -inf; return True and False instead.",
@@ -61,10 +65,14 @@ def _steps(draw: Draw):
     (5000, 6),
     (250, 2),
     run=_in_double_precision,
-    atol=1e-6,
+    atol=1e-9,
     drawn=_steps,
 )
 @mistake("the angles are computed in single precision.", kind=torch.float32)
+@mistake(
+    "the cosines and sines have only single precision: compute them in float64.",
+    then=lambda R: R.float().double(),
+)
 @mistake("the angle does not depend on k.", turn=None)
 @mistake(
     "your matrix places the sines of all pairs first; pair i belongs in rows and columns "
@@ -96,12 +104,13 @@ def check_shift_matrix(k, d, turn=1, power=2, kind=torch.float64, first=0):
 
 
 class _Storyteller:
-    """Logits ``[len(written), 7]`` of a model that tells one story, whatever was written."""
+    """Logits ``[len(written), words]`` of a model that tells one story, whatever was written."""
 
-    def __init__(self, begin: int, *story: int, least: float = 0.0) -> None:
+    def __init__(self, begin: int, *story: int, least: float = 0.0, words: int = 7) -> None:
         self.begin = begin
         self.story = story
         self.least = least
+        self.words = words
 
     def __repr__(self) -> str:
         low = f" and has logits from {self.least:g}" if self.least else ""
@@ -115,21 +124,24 @@ class _Storyteller:
             len(written) <= 40, "your decoder never stops: stop at `end`, or after `limit` tokens."
         )
         story = torch.tensor([*self.story, *[self.story[-1]] * 40])[: len(written)]
-        return F.one_hot(story, 7) + torch.linspace(0, 0.5, 7) + self.least
+        return F.one_hot(story, self.words) + torch.linspace(0, 0.5, self.words) + self.least
 
 
 STORY = _Storyteller(1, 5, 3, 5, 4, 2)
 OTHER = _Storyteller(4, 0, 6, 1, 3)  # with other numbers for begin and end
 ENDLESS = _Storyteller(1, 5, 3, 5, 4)
 AT_ONCE = _Storyteller(1, 2)
+LONG_WORDS = _Storyteller(9, 8, 0, 11, 7, words=12)
 AGAIN = _Storyteller(1, 5, 1, 3, 2, 6, 2, 4)  # with `begin` in the middle, and more after `end`
 
 
 def _stories(draw: Draw):
     """Of any tokens, the first and the last included, and with logits that are all negative."""
-    begin, end, *_ = draw.in_some_order(range(7))
-    story = draw.several(draw.number(1, 6), range(7))
-    return _Storyteller(begin, *story, least=draw.one_of(0, -9)), begin, end, draw.number(0, 7)
+    words = draw.one_of(7, 3, 20)
+    begin, end, *_ = draw.in_some_order(range(words))
+    story = draw.several(draw.number(1, 6), range(words))
+    predict = _Storyteller(begin, *story, least=draw.one_of(0, -9), words=words)
+    return predict, begin, end, draw.number(0, 7)
 
 
 def _of_story(got, right, predict, begin, end, limit):
@@ -146,6 +158,8 @@ def _of_story(got, right, predict, begin, end, limit):
     (STORY, 1, 2, 4),
     (AGAIN, 1, 2, 9),
     (OTHER, 4, 3, 9),
+    (LONG_WORDS, 9, 7, 9),
+    (ENDLESS, 1, 2, 35),
     view=integers,
     explain=_of_story,
     drawn=_stories,
@@ -206,6 +220,7 @@ def _one_after_another(step, attention, x):
 
 @compare(
     _attention(2, 5, 8, 2, torch.float32),
+    _attention(1, 40, 6, 3, torch.float32),
     _attention(3, 4, 6, 2, torch.float64),
     run=_one_after_another,
     drawn=_decodings,

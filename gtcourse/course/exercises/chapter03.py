@@ -156,6 +156,7 @@ def _of_graph(got, right, A):
     [adjacency(4, (0, 1), (2, 3))],
     [adjacency(3, (0, 1), (1, 2), directed=True)],
     [adjacency(3, (2, 1), (1, 0), directed=True)],
+    [adjacency(4, (0, 1), (0, 2), (0, 3))],  # node 0 is the centre
     [adjacency(10, *((n, n + 1) for n in range(9)))],
     [torch.zeros(1, 1, dtype=torch.bool)],
     [adjacency(120, *((n, n + 1) for n in range(119)))],

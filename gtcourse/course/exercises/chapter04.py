@@ -16,7 +16,13 @@ def _graph(draw: Draw):
 OUT_OF_ONE = adjacency(5, (1, 0), (1, 2), (1, 3), (1, 4), (4, 1), (0, 3), directed=True)
 
 
-@compare([TREE | TREE.roll(3, 1).T], [OUT_OF_ONE], [TREE[1:, 1:]], drawn=_graph)
+WITH_LOOPS = adjacency(3, (0, 0), (0, 1), (2, 2), directed=True)
+MANY = adjacency(257, *((0, n) for n in range(1, 257)), directed=True)  # 256 is 0 in 8 bits
+
+
+@compare(
+    [TREE | TREE.roll(3, 1).T], [OUT_OF_ONE], [WITH_LOOPS], [MANY], [TREE[1:, 1:]], drawn=_graph
+)
 @mistake("the row of a node without outgoing edges is NaN (0/0); it must be zeros.", least=0)
 @mistake("these are the edges themselves; divide each row by its sum.", torch.Tensor.float)
 @mistake("the columns sum to one: divide each row by its own sum.", axis=0)
@@ -71,6 +77,7 @@ def _vector(draw: Draw):
 
 @compare(
     (torch.tensor([3.0, 1, -1, 0, 2, 2, -2]), (TREE | TREE.T).nonzero().T),
+    (torch.tensor([1.0, 3, -2]), torch.tensor([(1, 0), (0, 1)]).T),  # node 2 has no edge
     (torch.tensor([0.5, -1.5, 2.25, 4]), torch.tensor([(0, 1), (1, 0), (3, 1), (1, 3)]).T),
     drawn=_vector,
 )
@@ -140,8 +147,8 @@ LINE = (torch.arange(6)[:, None] - torch.arange(6)).abs()  # distances on a path
 LARGE = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 0, 1, 1, 0, 1]], dtype=torch.bool)
 
 
-FAR_APART = (torch.arange(130)[:, None] - torch.arange(130)).abs()
-ENDS = torch.stack([torch.arange(130) == 0, torch.arange(130) > 127])
+FAR_APART = (torch.arange(1100)[:, None] - torch.arange(1100)).abs()
+ENDS = torch.stack([torch.arange(1100) == 0, torch.arange(1100) > 1097])
 
 
 def _sets(draw: Draw):
@@ -223,6 +230,7 @@ def _undirected(draw: Draw):
 
 @compare(
     (TREE | TREE.T, 4),
+    (adjacency(5, (0, 1), (2, 3), (3, 4)), 4),  # two components
     (adjacency(3, (0, 1), (1, 2)), 5),
     view=_of_eigenvectors,
     explain=_column,
@@ -314,7 +322,11 @@ def _directed(draw: Draw):
 SECOND = TREE[:5, :5] | torch.eye(5, dtype=torch.bool).roll(2, 0)
 
 
-@compare((TREE, 3), (SECOND, 2), view=_of_halves, explain=_products, drawn=_directed)
+# A graph of 20 nodes for which the smallest singular value of A + I is 0.0006.
+STEEP = adjacency(20, *((i, i + n) for n in (1, 3) for i in range(20 - n)), directed=True)
+
+
+@compare((TREE, 3), (STEEP, 20), (SECOND, 2), view=_of_halves, explain=_products, drawn=_directed)
 @mistake("the self-loops are missing: decompose A + I.", loops=0)
 @mistake("the singular values are missing: multiply both halves by their roots.", power=0)
 @mistake("both halves are multiplied by the singular values; use their roots.", power=1)

@@ -151,6 +151,8 @@ def _largest(values):
     # Each but the constant one adds up to zero, as the eigenvectors of a connected graph do.
     (_phi, _phi, torch.tensor([[-0.5] * 4, [0.7, 0, -0.7, 0], [0.5, 0.5, -0.5, -0.5], [0] * 4]).T),
     (_phi, _phi, torch.tensor([[0.6] * 3, [0, 0, 0], [0.6, 0, 0.8], [0, 0, 0]]).T),  # in between
+    (_phi, _phi, torch.tensor([[0.6, -0.8], [0.6, -0.8], [0, 1], [1, 0], [0, 0]]).T),  # two equal
+    (_phi, _phi, torch.cat([*random((4, 1)), random((4, 1), seed=2)[0] / 1e5], dim=1)),
     (_phi, _phi, F.pad(random((9, 2))[0] / 50, (1, 1))),  # small entries, and padding at both ends
     drawn=_with_padding,
 )
@@ -167,6 +169,10 @@ def _largest(values):
 @mistake(
     "a column with a single zero is left out; a column is padding if all its entries are zero.",
     real=torch.all,
+)
+@mistake(
+    "a column of small numbers is left out; a column is padding if all its entries are zero.",
+    real=lambda u: u.abs().max() > 1e-3,
 )
 @mistake(
     "the code stops at the first column of zeros; padding need not come last.",

@@ -28,6 +28,7 @@ FAR = torch.tensor(  # a path of four nodes and a fifth alone; distance 3 is bey
 
 
 LONG = (torch.arange(12)[:, None] - torch.arange(12)).abs()  # a path of twelve nodes
+LONGEST = (torch.arange(140)[:, None] - torch.arange(140)).abs()  # 128 is negative in 8 bits
 
 
 def _table_and_graph(draw: Draw):
@@ -43,6 +44,7 @@ def _table_and_graph(draw: Draw):
     (*random((4, 2)), FAR),
     (*random((5, 3)), FAR[:4, 1:].repeat(1, 2)[:, :4]),
     (*random((7, 2)), FAR),
+    (*random((150, 1)), LONGEST),
     (*random((2, 1)), FAR),
     drawn=_table_and_graph,
 )
@@ -262,6 +264,8 @@ def check_is_right(is_right):
     """Your test accepts the right head and rejects all ten wrong ones."""
     require(_accepts(is_right, head), "your test rejects the right head.")
     passed = [fault for fault, broken in BROKEN_HEADS.items() if _accepts(is_right, broken)]
+    again = "your test accepts the right head at first, and rejects it after it has seen others."
+    require(_accepts(is_right, head), again)
     if passed:
         several = f"{len(passed)} of the 10 wrong heads pass your test, among them one"
         count = several if len(passed) > 1 else "one of the 10 wrong heads passes your test, one"
@@ -450,6 +454,9 @@ def _all_multisets():
     _two_stars([0] * 12, [1]),  # one sum if a colour counts as 12 of the next
     ([10, 1, 1, 0], adjacency(4, (0, 1), (2, 3))),  # 10 and 1, or 1 and 0, written together
     _pairs_of_stars(*ALIKE),
+    # Many leaves, of which only the first or only the last differ.
+    _pairs_of_stars(([0] + [5] * 40, [1] + [5] * 40), ([5] * 40 + [8], [5] * 40 + [9])),
+    ([0, -1, 0, 5], adjacency(4, (0, 1), (2, 3))),  # index -1 of a list is its last, 5
     _stars("0131 431 0311 013"),
     run=_partition,
     explain=_explained,

@@ -42,8 +42,22 @@ def _one_head(draw: Draw):
         *random((5, 5), seed=2),
         torch.arange(5) < 3,
     ),
+    # Logits of about -20,000, whose differences need double precision.
+    (
+        torch.tensor([[1.0, -2, 0], [3, 0.5, 1], [2, -1, 0.5]]).double(),
+        torch.tensor([[-20_000.0, -20_001, 0], [-20_000, -20_002, 0], [0, 0, 0]]).double(),
+        random((3, 3))[0].double(),
+        torch.arange(3) < 2,
+    ),
+    (*(6 * x for x in random((6, 6), (6, 6), (6, 6), seed=4)), torch.arange(6) % 3 > 0),
     view=lambda a, dots, b, g, real: a[real],  # a padded query may hold anything
     drawn=_one_head,
+)
+@mistake(
+    "a number such as -10,000 gets weight where the other logits are lower: use -inf at padding.",
+    lambda d, b, g, real: (
+        (d.clamp(-5, 5) + b).masked_fill(~real, -1e4).softmax(dim=1) * g.sigmoid()
+    ),
 )
 @mistake("nodes attend to padding; mask its columns in the softmax.", fill=0)
 @mistake("nothing is clipped; clip the dot product to [-5, 5].", clip=99)

@@ -43,6 +43,7 @@ BOND = torch.where(D == 1, BOND % 3, 0)
 BOND[0, 1], BOND[1, 0] = 1, 2  # one type there, another one back
 PLACES = torch.arange(9)
 LINE = (PLACES[:, None] - PLACES).abs()  # the distances along a path of nine nodes
+FAR_APART = (torch.arange(140)[:, None] - torch.arange(140)).abs()  # 128 is negative in 8 bits
 
 
 def _typed(draw: Draw):
@@ -61,6 +62,7 @@ def _typed(draw: Draw):
     (D, BOND, 4, 2),
     (D[2:, 2:], BOND[2:, 2:], 3, 5),
     (D, BOND, 3, 1),
+    (FAR_APART, (FAR_APART == 1).long(), 2, 150),
     (LINE, (LINE == 1).long(), 3, 7),  # distances above 5 that are not far
     drawn=_typed,
 )

@@ -3,6 +3,7 @@
 import math
 
 import torch
+import torch.nn.functional as F
 
 from gtcourse.course.exercises.checker import (
     adjacency,
@@ -25,6 +26,8 @@ def _whole_numbers(rows_of, *arguments):
 PATH = adjacency(5, (0, 1), (1, 2), (3, 4)).double()  # paths of three nodes and of two
 
 
+# In a short time little heat reaches the far end: 2e-11 of it.
+FAR_END = adjacency(8, *((n, n + 1) for n in range(7))).double()
 # Two components whose nodes alternate: what eigenvectors give between them is not exactly 0.
 ALTERNATING = adjacency(8, (0, 2), (2, 4), (4, 6), (6, 0), (1, 3), (3, 5), (5, 7)).double()
 
@@ -39,6 +42,7 @@ def _heated(draw: Draw):
 @compare(
     (PATH, 0.4),
     (PATH[1:, 1:], 1.3),
+    (FAR_END, 0.1),
     (ALTERNATING, 0.7),
     (torch.zeros(1, 1), 2.0),
     drawn=_heated,
@@ -47,6 +51,10 @@ def _heated(draw: Draw):
 @mistake(
     "this is -t L, because `exp` acts on each entry: use the exponential of the matrix.",
     kernel=torch.exp,
+)
+@mistake(
+    "a small kernel is not 0: b is -inf only between components.",
+    kernel=lambda M: F.threshold(torch.matrix_exp(M), 1e-6, 0.0),
 )
 @mistake("the heat grows: the sign of t L is wrong.", sign=1)
 @mistake("this is exp(t A); use the Laplacian D - A.", degrees=0)
@@ -81,7 +89,14 @@ def _rings(draw: Draw):
     return [order[: draw.number(3, min(N, 8))] for order in nodes], N
 
 
-@compare((RINGS, 11), ([[*range(8)]], 8), ([], 2), ([[5, 1, 3, 0], [6, 2, 7]], 9), drawn=_rings)
+@compare(
+    (RINGS, 11),
+    ([[*range(8)]], 8),
+    ([[*range(40)]], 40),
+    ([], 2),
+    ([[5, 1, 3, 0], [6, 2, 7]], 9),
+    drawn=_rings,
+)
 @mistake("a node is bound to itself; the diagonal should be False.", itself=True)
 @mistake(
     "only consecutive nodes are bound; bind all nodes of a ring.",
@@ -230,6 +245,7 @@ def _image(draw: Draw):
     (5, 4, 9),
     (1, 6, 2),
     (1, 1, 1),
+    (51, 11, 60),  # the root of 51² - 1 occurs, which is only 0.01 below 51
     (6, 5, 4),
     run=_whole_numbers,
     drawn=_image,
@@ -240,6 +256,11 @@ def _image(draw: Draw):
 @mistake(
     "an image has borders: distances do not wrap around them.",
     lambda h, w, M: _round_borders(h, w).clamp(max=M),
+)
+@mistake(
+    "a number is added before rounding, and a distance just below a whole number becomes this "
+    "number: the roots of perfect squares are exact without it.",
+    rounded=lambda x: (x + 0.01).floor(),
 )
 @mistake("the distance is rounded up; round down.", rounded=torch.ceil)
 @mistake("this is the squared distance; take its root.", of=lambda a, b: a * a + b * b)

@@ -58,6 +58,7 @@ def _two_numbers(draw: Draw):
 @compare(
     (*random((4,), (4,)), A),
     (-SIZE, SIZE.flip(0) - 1.5, A[1:, 1:]),
+    (-SIZE, SIZE, torch.ones(3, 3, dtype=torch.bool)),  # the logit of a loop is 0
     (*random((1,), (1,)), ~A[:1, :1]),
     drawn=_two_numbers,
 )

@@ -16,7 +16,17 @@ def _map(draw: Draw):
 
 
 # The gradient is infinite at a weight of 0.
-@compare([ATTENTION], [random((7, 7))[0].softmax(dim=-1)], [torch.eye(2)], drawn=_map)
+SMALL = torch.arange(1.0, 10)[:, None].expand(9, 9) / 8192  # from 0.0001 to 0.001
+MANY_SMALL = SMALL + (1 - SMALL.sum(dim=1)).diag()
+
+
+@compare(
+    [ATTENTION],
+    [MANY_SMALL],
+    [random((7, 7))[0].softmax(dim=-1)],
+    [torch.eye(2)],
+    drawn=_map,
+)
 @mistake("0 log 0 is NaN, but should be 0: use torch.special.xlogy.", product=lambda a: a * a.log())
 @mistake("this is the entropy in nats; divide by log N.", over=lambda a: 1)
 @mistake("this is the entropy in bits; divide by log N.", over=lambda a: math.log(2))
@@ -123,6 +133,7 @@ def _one_query(draw: Draw):
     random((6,), (6, 3), seed=2),
     (torch.tensor([140.0, 3, 20, -70, 19]), *random((5, 3))),  # one weight is 1
     (random((3,))[0] - 200, *random((3, 2))),  # no fixed number is small enough
+    [x.double() for x in (torch.tensor([-997.0, -998, -996.5]), *random((3, 2)))],
     random((2,), (2, 1)),
     drawn=_one_query,
 )
@@ -147,6 +158,10 @@ def _one_query(draw: Draw):
 @mistake("the exponentials are not divided by their sum.", lambda s, v: s.exp()[:, None] * v)
 @mistake("a logit of about -5 still gets weight; set it to -inf.", gone=-5.0)
 @mistake(
+    "a logit of about -1000 still gets weight where the others are nearly as low; set it to -inf.",
+    gone=-1000.0,
+)
+@mistake(
     "a finite logit still gets weight where the other logits are as low; set it to -inf.",
     gone=-100.0,
 )
@@ -168,6 +183,7 @@ def _by_hand(answer, *arguments):
 
 @compare(
     (ATTENTION, *random((4, 2), (4, 2))),
+    (random((60, 60))[0].softmax(dim=-1), *random((60, 2), (60, 2), seed=4)),
     (random((5, 5))[0].softmax(dim=-1), *random((5, 4), (5, 4), seed=3)),
     run=_by_hand,
     drawn=_of_one_head,

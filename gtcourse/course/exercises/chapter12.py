@@ -31,8 +31,12 @@ def _share(batch):
     return 1 - sum(n**2 for n in batch) / _held(batch)
 
 
+def _in_16_bits(n):
+    return (n + 2**15) % 2**16 - 2**15
+
+
 def _sizes(draw: Draw):
-    return draw.several(draw.size(9), (1, 2, 3, 7, 5, 30)), draw.size(10)
+    return draw.several(draw.size(9), (1, 2, 3, 7, 5, 30, 300, 50_000)), draw.size(10)
 
 
 @compare(
@@ -40,6 +44,7 @@ def _sizes(draw: Draw):
     ([2, 3, 4, 5, 6], 2),
     ([4, 4, 4], 3),
     ([1, 7, 2, 2], 9),
+    ([300, 200, 20], 2),
     ([5, 1, 3], 1),
     atol=1e-6,
     drawn=_sizes,
@@ -47,6 +52,14 @@ def _sizes(draw: Draw):
 @mistake(
     "this is the mean over the batches; add them up before you divide.",
     lambda sizes, b: sum(map(_share, _batches(sizes, b))) / len(_batches(sizes, b)),
+)
+@mistake(
+    "the square of 300 overflows in 16 bits: use Python's integers, or 64 bits.",
+    lambda sizes, b: (
+        1
+        - sum(_in_16_bits(n**2) for n in sizes)
+        / sum(len(batch) * _in_16_bits(max(batch) ** 2) for batch in _batches(sizes, b))
+    ),
 )
 @mistake(
     "the last batch is left out; it counts even if it has fewer graphs.",
@@ -125,6 +138,8 @@ def _in_blocks(attention_in_blocks, q, k, v, scalars, size):
 
 def _block_case(N, d, D, size, scale, shift=0):
     q, k, v, scalars = random((N, d), (N, d), (N, d + 1), (D + 1,), seed=N)
+    if abs(shift) > 500:  # single precision is too coarse for the differences
+        q, k, v, scalars = (x.double() for x in (q, k, v, scalars))
     return [scale * q, scale * k, v, scalars + shift, size]
 
 
@@ -143,6 +158,7 @@ def _any_blocks(draw: Draw):
     _block_case(11, 4, 2, 3, scale=8),  # exp of these logits is infinite
     _block_case(9, 2, 20, 4, scale=1),  # more scalars than distances
     _block_case(7, 2, 3, 3, scale=1, shift=-300),  # exp of these logits is 0
+    _block_case(8, 2, 3, 3, scale=1, shift=900),
     _block_case(1, 2, 3, 4, scale=1),
     _block_case(6, 3, 0, 1, scale=4),  # one scalar for all distances
     run=_in_blocks,
@@ -237,6 +253,8 @@ WIDE = [[0], *[[*range(n, n + 4)] for n in range(1, 129, 4)], *[[n] for n in ran
 MANY_PATHS = [pair for one, other in pairwise(WIDE) for pair in product(one, other)]
 LONGEST_PATH = [(i, i + 1) for i in range(148)]
 LONG = torch.stack([adjacency(149, *edges, directed=True) for edges in (MANY_PATHS, LONGEST_PATH)])
+MIDDLES = range(1, 257)  # two steps lead from node 0 to node 257, along 256 paths
+FAN = adjacency(258, *((0, n) for n in MIDDLES), *((n, 257) for n in MIDDLES), directed=True)
 LARGE = torch.stack([adjacency(34, *edges, directed=True) for edges in (STEPS, LONG_PATH)])
 
 
@@ -253,6 +271,7 @@ def _batch(draw: Draw):
     (DIRECTED[:2], REAL[:2]),
     (LARGE, torch.arange(34) < torch.tensor([[34], [15]])),
     (LONG, torch.ones(2, 149, dtype=torch.bool)),
+    (FAN[None], torch.ones(1, 258, dtype=torch.bool)),
     (DIRECTED[1:, :5, :5], REAL[1:, :5]),
     drawn=_batch,
 )
@@ -276,6 +295,11 @@ def _batch(draw: Draw):
     "in half precision 65,536 paths are infinite, and inf * 0 is NaN: keep only whether there is "
     "a path.",
     lambda A, mask: _by_numbers_of_paths(A, mask, torch.float16),
+)
+@mistake(
+    "256 nodes that are reached lead to one node, and in 8 bits their number is 0: 8 bits are too "
+    "few.",
+    lambda A, mask: _by_steps(A, mask, torch.uint8),
 )
 @mistake("row i holds the steps from i to j, not from j to i.", then=lambda D: D.mT)
 @mistake("a pair without a path gets -1, not 0.", never=lambda N: 0)
@@ -316,6 +340,17 @@ def check_distances(A, mask, steps=lambda N, mask: N - 1, never=lambda N: -1, ag
         return D
     for step in range(1, steps(N, mask) + 1):
         further = reached | (reached.float() @ A.float() > 0)
+        D[further & ~reached] = step
+        reached = further
+    return D
+
+
+def _by_steps(A, mask, dtype):
+    """Counts only the nodes that lead to a node."""
+    reached = torch.diag_embed(mask)
+    D = torch.where(reached, 0, -1)
+    for step in range(1, A.shape[-1]):
+        further = reached | (reached.to(dtype) @ A.to(dtype) > 0)
         D[further & ~reached] = step
         reached = further
     return D
@@ -363,6 +398,7 @@ def _resumed(draw: Draw):
     *[(_order, s, 7, 3) for s in (0, 2, 1, 3, 5, 7)],
     (_order_of_six, 4, 6, 2),
     (_order_of_six, 9, 6, 1),
+    (_order, 3001, 7, 3),
     (_order, 3, 7, 10),  # one batch an epoch
     (_order, 2, 7, 5),  # batches of 5 and 2
     drawn=_resumed,

@@ -220,13 +220,18 @@ class compare:  # noqa: N801 (a decorator)
         """Raises :class:`Mistake` for the first difference from the reference."""
         if self.once:
             self.once(answer)
-        for case in self.cases:
+        first = self.check_case(answer, self.cases[0], self.cause)
+        before = _copies(first)
+        for case in self.cases[1:]:
             self.check_case(answer, case, self.cause)
+        same = all(map(_same_entries, _copies(first), before))
+        hint = "make a new tensor in each call."
+        require(same, f"a later call changes the result of an earlier one: {hint}")
         if self.drawn:
             self.check_drawn(answer, self.drawn)
 
-    def check_case(self, answer: Callable, case: Sequence, cause: Callable | None = None) -> None:
-        """Raises :class:`Mistake` if the result differs in this case.
+    def check_case(self, answer: Callable, case: Sequence, cause: Callable | None = None) -> object:
+        """Raises :class:`Mistake` if the result differs in this case, and returns it.
 
         Args:
             cause: searches for a sentence that says more than which entries are wrong.
@@ -260,6 +265,7 @@ class compare:  # noqa: N801 (a decorator)
                 raise Mistake(f"{name}: {fault}" if name else fault)
         if self.gradients and isinstance(right, Tensor) and not is_drawn:
             self.check_gradients(self.slopes(answer, case), self.slopes(self.reference, case))
+        return got
 
     def check_drawn(self, answer: Callable, drawn: Callable[[Draw], Sequence]) -> None:
         """Raises :class:`Mistake` for the smallest drawn case in which the result differs."""
@@ -304,6 +310,8 @@ class compare:  # noqa: N801 (a decorator)
             kind = getattr(one, "dtype", None)
             if getattr(other, "dtype", None) == torch.bool and kind != torch.bool:
                 return f"the entries are right; expected torch.bool, got {kind}."
+            if kind in HALF:
+                return f"expected single or double precision, got {kind}, which has three digits."
             return None
         if self.explain:
             return self.explain(_like(got, right), right, *case)
@@ -339,8 +347,9 @@ class compare:  # noqa: N801 (a decorator)
             may_raise: whether the mistake, or the answer, may raise in the other cases.
         """
         end = time.thread_time() + SECONDS / 10  # a hint is not worth a longer wait
+        cases = sorted([case, *self.cases], key=_size)  # most hints fail in a small case
         for hint, wrong in likely:
-            for other in [case, *self.cases]:
+            for other in cases:
                 if time.thread_time() > end:
                     return None
                 same = self.agree(answer, wrong, other, part)
@@ -488,6 +497,8 @@ def _flag(x: Tensor) -> Tensor:
     return x
 
 
+HALF = {torch.float16, torch.bfloat16}
+
 OF_NUMBERS = {"row", "column", "shifted row", "shifted column"}
 """Relations that say something of real numbers only."""
 
@@ -534,7 +545,7 @@ def adjacency(N: int, *edges: tuple[int, int], directed: bool = False) -> Tensor
 def tensors(answer: object, *shapes: Sequence[int]) -> list[Tensor]:
     """The parts of an answer, which have to be tensors, or lists, of these shapes."""
     parts = answer if isinstance(answer, tuple | list) and len(shapes) > 1 else [answer]
-    parts = [_tensor(part).detach() for part in parts]
+    parts = [part.detach() if isinstance(part, Tensor) else _in_single(part) for part in parts]
     wanted = [list(shape) for shape in shapes]
     got = [list(part.shape) for part in parts]
     require(got == wanted, f"expected tensors of shapes {wanted}, got {got}.")
@@ -548,9 +559,14 @@ def _tensor(part: object) -> Tensor:
     if isinstance(part, tuple | list) and any(isinstance(row, Tensor) for row in part):
         return torch.stack([torch.as_tensor(row) for row in part])
     try:
-        numbers = torch.as_tensor(np.asarray(part))
+        return torch.as_tensor(np.asarray(part))
     except (ValueError, TypeError):
         raise Mistake(f"expected a tensor, got {part!r:.60}.") from None
+
+
+def _in_single(part: object) -> Tensor:
+    """A tensor from lists or arrays, whose numbers Python and NumPy hold in double precision."""
+    numbers = _tensor(part).detach()
     return numbers.float() if numbers.dtype == torch.float64 else numbers
 
 
@@ -623,6 +639,11 @@ def _codes(answer: Callable) -> list[CodeType]:
     return found
 
 
+def _size(case: Sequence) -> int:
+    """How many numbers the arguments have."""
+    return sum(x.numel() for x in case if isinstance(x, Tensor))
+
+
 def _is_float(x: object) -> bool:
     return isinstance(x, Tensor) and x.is_floating_point()
 
@@ -660,8 +681,20 @@ def _like(got: object, right: object) -> object:
     return got
 
 
+def _copies(result: object) -> list[Tensor]:
+    """Copies of the tensors and arrays of a result."""
+    parts = result if isinstance(result, tuple | list) else [result]
+    kept = [part for part in parts if isinstance(part, Tensor | np.ndarray)]
+    return [torch.as_tensor(part).detach().clone() for part in kept]
+
+
+def _same_entries(one: Tensor, other: Tensor) -> bool:
+    return bool(((one == other) | (one.isnan() & other.isnan())).all())
+
+
 def _close(one: Tensor, other: Tensor, atol: float) -> Tensor:
-    return torch.isclose(one.double(), other.double(), atol=atol, equal_nan=True)
+    rtol = min(1e-5, atol)
+    return torch.isclose(one.double(), other.double(), rtol=rtol, atol=atol, equal_nan=True)
 
 
 def _equal(one: object, other: object, atol: float) -> bool:

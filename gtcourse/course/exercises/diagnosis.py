@@ -191,9 +191,10 @@ def place_of(wrong: Tensor, got: Tensor, right: Tensor) -> str:
         start += f", {how}{common.place}"
     one = _number(got[place])
     other = _number(right[place])
-    if one == other:  # equal in the four figures that are shown
-        one = f"{got[place].item():.8g}"
-        other = f"{right[place].item():.8g}"
+    for digits in (8, 17):
+        if one == other:  # equal in the digits that are shown
+            one = f"{got[place].item():.{digits}g}"
+            other = f"{right[place].item():.{digits}g}"
     return f"{start}; entry {list(place)} is {one}, not {other}."
 
 

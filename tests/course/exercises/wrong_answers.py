@@ -1,0 +1,914 @@
+"""Wrong answers as a reader might write them; most are right for the usual inputs.
+
+Each is written without the checkers: its fault is a size, a dtype, a tie, a limit or a memory that
+the reader did not think of.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import networkx as nx
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+# Chapter 01
+
+
+def columns_in_few_dimensions(Q, K, V):
+    return (V @ (K.T @ Q / math.sqrt(len(Q))).softmax(0)).squeeze()
+
+
+def columns_scaled_in_place(Q, K, V):
+    Q /= math.sqrt(len(Q))
+    return V @ (K.T @ Q).softmax(0)
+
+
+def columns_with_clamped_logits(Q, K, V):
+    return V @ (K.T @ Q / math.sqrt(len(Q))).clamp(-60, 60).softmax(0)
+
+
+def columns_in_half_precision(Q, K, V):
+    return (V @ (K.T @ Q / math.sqrt(len(Q))).softmax(0)).half()
+
+
+def masked_attention_filled_with(fill):
+    def masked_attention(Q, K, V, mask):
+        logits = Q @ K.mT / math.sqrt(Q.shape[-1])
+        weights = logits.masked_fill(~mask[:, None], fill).softmax(-1)
+        return (weights @ V).masked_fill(~mask.any(1)[:, None, None], 0.0)
+
+    return masked_attention
+
+
+def masked_attention_of_equal_lengths(Q, K, V, mask):
+    """Takes the number of real tokens of the first sequence for all of them."""
+    n = int(mask[0].sum())
+    weights = (Q @ K[:, :n].mT / math.sqrt(Q.shape[-1])).softmax(-1)
+    return weights @ V[:, :n] * mask.any(1)[:, None, None]
+
+
+def masked_attention_by_product(Q, K, V, mask):
+    """Sets the keys of padding to zero, which gives the logit 0."""
+    logits = Q @ (K * mask[..., None]).mT / math.sqrt(Q.shape[-1])
+    return logits.softmax(-1) @ (V * mask[..., None])
+
+
+def heads_in_few_dimensions(h, W_Q, W_K, W_V, W_O, num_heads):
+    q, k, v = ((h @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2) for W in (W_Q, W_K, W_V))
+    z = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ W_O
+    return z.squeeze(0)
+
+
+def heads_of_square_batches(h, W_Q, W_K, W_V, W_O, num_heads):
+    """Divides by the root of the number of heads, which is right if H = d_k."""
+    q, k, v = ((h @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2) for W in (W_Q, W_K, W_V))
+    return ((q @ k.mT / num_heads**0.5).softmax(-1) @ v).transpose(1, 2).flatten(2) @ W_O
+
+
+# Chapter 02
+
+
+def decoder_mask_of_bytes(tokens):
+    M = tokens.shape[1]
+    return torch.ones(M, M).tril().bool() & (tokens.to(torch.uint8) != 0)[:, None]
+
+
+def decoder_mask_up_to_the_first_padding(tokens):
+    M = tokens.shape[1]
+    real = (tokens != 0).cumprod(1).bool()
+    return torch.ones(M, M).tril().bool() & real[:, None]
+
+
+def decoder_mask_without_batch(tokens):
+    M = tokens.shape[1]
+    return (torch.ones(M, M).tril().bool() & (tokens != 0)[:, None]).squeeze(0)
+
+
+def shift_matrix_of_single_precision(k, d):
+    R = torch.zeros(d, d, dtype=torch.float64)
+    for i in range(d // 2):
+        angle = torch.tensor(k * 10000 ** (-2 * i / d), dtype=torch.float64)
+        cos, sin = angle.cos().float(), angle.sin().float()
+        R[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = torch.stack(
+            [torch.stack([cos, sin]), torch.stack([-sin, cos])]
+        )
+    return R
+
+
+def shift_matrix_of_rounded_entries(k, d):
+    R = np.zeros((d, d))
+    for i in range(0, d, 2):
+        angle = k / 10000 ** (i / d)
+        R[i, i] = R[i + 1, i + 1] = round(math.cos(angle), 6)
+        R[i, i + 1] = round(math.sin(angle), 6)
+        R[i + 1, i] = -R[i, i + 1]
+    return R
+
+
+def greedy_with_a_default_list(predict, begin, end, limit, written=[]):  # noqa: B006
+    written.append(begin)
+    while len(written) <= limit:
+        token = int(predict(written)[-1].argmax())
+        if token == end:
+            break
+        written.append(token)
+    return written[1:]
+
+
+def greedy_of_seven_words(predict, begin, end, limit):
+    written = [begin]
+    while len(written) <= limit:
+        logits = predict(written)[-1].tolist()
+        token = max(range(7), key=lambda n: logits[n])
+        if token == end:
+            break
+        written.append(token)
+    return written[1:]
+
+
+def greedy_without_repetition(predict, begin, end, limit):
+    written = [begin]
+    while len(written) <= limit:
+        token = int(predict(written)[-1].argmax())
+        if token in (end, written[-1]):
+            break
+        written.append(token)
+    return written[1:]
+
+
+def cached_step_of_two_heads(attention, x, keys, values):
+    q, k, v = (
+        attention.split_heads(f(x)) for f in (attention.query, attention.key, attention.value)
+    )
+    keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
+    weights = (q @ keys.mT / math.sqrt(x.shape[-1] / 2)).softmax(-1)
+    return attention.output(attention.join_heads(weights @ values)), keys, values
+
+
+def cached_step_of_eight_tokens(attention, x, keys, values):
+    """Keeps a window of the last eight tokens in the product."""
+    q, k, v = (
+        attention.split_heads(f(x)) for f in (attention.query, attention.key, attention.value)
+    )
+    keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
+    weights = (q @ keys[:, :, -8:].mT / math.sqrt(q.shape[-1])).softmax(-1)
+    z = attention.join_heads(weights @ values[:, :, -8:])
+    return attention.output(z), keys, values
+
+
+# Chapter 03
+
+
+def mask_of_single_edges(edge_index, num_nodes):
+    count = torch.eye(num_nodes)
+    for source, target in edge_index.T.tolist():
+        count[target, source] += 1
+    return count == 1
+
+
+def mask_that_swaps(edge_index, num_nodes):
+    mask = torch.eye(num_nodes, dtype=torch.bool)
+    for source, target in edge_index.T.tolist():
+        mask[target, source] = not mask[target, source]
+    return mask
+
+
+def edge_softmax_of_sorted_edges(logits, edge_index, num_nodes):
+    counts = torch.unique_consecutive(edge_index[1], return_counts=True)[1].tolist()
+    return torch.cat([part.softmax(0) for part in logits.split(counts)])
+
+
+def edge_softmax_with_a_small_number(logits, edge_index, num_nodes):
+    target = edge_index[1]
+    largest = logits.new_zeros(num_nodes).scatter_reduce(0, target, logits, "amax")
+    weights = (logits - largest[target]).exp()
+    totals = logits.new_full((num_nodes,), 1e-9).index_add(0, target, weights)
+    return weights / totals[target]
+
+
+def gatv2_of_several_nodes(h, W1, W2, a):
+    return (F.leaky_relu((h @ W1)[:, None] + h @ W2, 0.2) @ a).squeeze()
+
+
+def gatv2_in_single_precision(h, W1, W2, a):
+    pairs = torch.zeros(len(h), len(h), len(a))
+    for i in range(len(h)):
+        for j in range(len(h)):
+            pairs[i, j] = F.leaky_relu(h[i] @ W1 + h[j] @ W2, 0.2)
+    return pairs @ a
+
+
+def layers_by_numbers_of_walks(adjacency):
+    walks = torch.eye(len(adjacency), dtype=torch.int32)
+    step = adjacency.T.int() + walks
+    for layers in range(len(adjacency)):
+        if (walks > 0).all():
+            return layers
+        walks = step @ walks
+    return -1
+
+
+def layers_from_both_ends(adjacency):
+    """The largest eccentricity of an undirected graph, where paths lead both ways."""
+    graph = nx.from_numpy_array(adjacency.numpy())
+    return nx.diameter(graph) if nx.is_connected(graph) else -1
+
+
+def virtual_node_in_the_graph(adjacency):
+    adjacency.resize_(len(adjacency) + 1, len(adjacency) + 1)
+    return adjacency
+
+
+def virtual_node_of_symmetric_graphs(adjacency):
+    wider = F.pad(adjacency | adjacency.T, (0, 1, 0, 1), value=True)
+    wider[-1, -1] = False
+    return wider
+
+
+# Chapter 04
+
+
+def walk_matrix_in_half_precision(A):
+    A = A.half()
+    return A / A.sum(1, keepdim=True).clamp(min=1)
+
+
+def walk_matrix_of_bytes(A):
+    degree = A.to(torch.uint8).sum(1, keepdim=True, dtype=torch.uint8)
+    return A.float() / degree.clamp(min=1)
+
+
+def rayleigh_of_consecutive_pairs(u, edge_index):
+    first = edge_index[:, ::2]
+    return ((u[first[0]] - u[first[1]]) ** 2).sum() / (u @ u)
+
+
+def rayleigh_of_distinct_differences(u, edge_index):
+    i, j = edge_index
+    return sum({float((u[a] - u[b]) ** 2) for a, b in zip(i, j, strict=True)}) / float(u @ u)
+
+
+def anchors_within_a_thousand(distance, members):
+    known = torch.where(distance < 0, 1000, distance)
+    nearest = torch.stack(
+        [known[:, m].amin(1) if m.any() else known[:, 0] * 0 + 1000 for m in members], 1
+    )
+    return torch.where(nearest >= 1000, -1, nearest)
+
+
+def anchors_other_than_itself(distance, members):
+    known = distance.clone().float()
+    known[known < 0] = math.inf
+    known.fill_diagonal_(math.inf)
+    out = torch.stack(
+        [known[:, m].min(1).values if m.any() else known[:, 0] + math.inf for m in members], 1
+    )
+    return torch.where(out.isinf(), -1, out)
+
+
+def laplacian_rows_without_small_values(A, k):
+    values, vectors = torch.linalg.eigh(A.sum(1).diag().double() - A.double())
+    chosen = vectors[:, values > -1][:, : min(k, len(A) - 1)]
+    return F.pad(chosen, (0, k - chosen.shape[1]))
+
+
+def laplacian_rows_divided_by_their_largest(A, k):
+    _, vectors = torch.linalg.eigh(A.sum(1).diag().double() - A.double())
+    vectors = vectors / vectors.abs().amax(0)
+    return F.pad(vectors[:, :k], (0, max(0, k - len(A))))
+
+
+def svd_rows_without_small_values(A, r, least=1e-2):
+    U, S, Vt = torch.linalg.svd(A.double() + torch.eye(len(A)))
+    S = F.threshold(S, least, 0.0)
+    return torch.cat([U[:, :r] * S[:r].sqrt(), Vt[:r].T * S[:r].sqrt()], 1)
+
+
+def svd_rows_of_symmetric_graphs(A, r):
+    values, U = torch.linalg.eigh(A.double() + torch.eye(len(A)))
+    order = values.abs().argsort(descending=True)[:r]
+    root = values[order].abs().sqrt()
+    return torch.cat([U[:, order] * root, U[:, order] * root * values[order].sign()], 1)
+
+
+# Chapter 05
+
+
+def signs_of_eigenvalue_pairs(vectors):
+    """Draws a sign for each graph and each pair of eigenvectors."""
+    B, _, k = vectors.shape
+    signs = torch.randint(0, 2, (B, 1, (k + 1) // 2)) * 2 - 1
+    return vectors * signs.repeat_interleave(2, dim=2)[..., :k]
+
+
+def signs_of_a_normal_number(vectors):
+    return vectors * (torch.randn(vectors.shape[0], 1, vectors.shape[2]).round().sign())
+
+
+def sum_over_gray_codes(phi, U):
+    total = 0
+    V = U.clone()
+    for n in range(2 ** U.shape[1] - 1):
+        total = total + phi(V)
+        place = ((n + 1) & -(n + 1)).bit_length() - 1
+        V[:, place] *= -1
+    return total
+
+
+def signnet_sum_above(least):
+    def signnet_sum(phi, rho, U):
+        total = 0
+        for u in U.T:
+            if u.abs().max() > least:
+                total = total + phi(u[:, None]) + phi(-u[:, None])
+        return rho(total)
+
+    return signnet_sum
+
+
+def signnet_sum_of_long_columns(phi, rho, U):
+    return rho(sum(phi(u[:, None]) + phi(-u[:, None]) for u in U.T if u.norm() > 0.5))
+
+
+def signnet_sum_of_sign_free_columns(phi, rho, U):
+    """Leaves out a column that equals an earlier one up to its sign."""
+    kept = []
+    for u in U.T:
+        if u.any() and not any(torch.equal(u, v) or torch.equal(u, -v) for v in kept):
+            kept.append(u)
+    return rho(sum(phi(u[:, None]) + phi(-u[:, None]) for u in kept))
+
+
+def projectors_of_unique_values(L):
+    values, vectors = torch.linalg.eigh(L)
+    rounded = (values * 1e4).round() / 1e4
+    return [vectors[:, rounded == x] @ vectors[:, rounded == x].T for x in rounded.unique()]
+
+
+def projectors_compared_with_the_first(L):
+    """Compares each eigenvalue with the first of its space."""
+    values, vectors = torch.linalg.eigh(L)
+    spaces, start = [], 0
+    for n in range(1, len(values) + 1):
+        if n == len(values) or values[n] - values[n - 1] > 1e-3:
+            spaces.append(vectors[:, start:n])
+            start = n
+    return torch.stack([V @ V.T for V in spaces])
+
+
+# Chapter 06
+
+
+def spatial_bias_in_place(scalars, distance):
+    distance[distance > len(scalars) - 2] = len(scalars) - 2
+    return scalars[distance + 1].permute(2, 0, 1)
+
+
+def spatial_bias_of_bytes(scalars, distance):
+    row = (distance.to(torch.int8) + 1).clamp(max=len(scalars) - 1).long()
+    return scalars[row].permute(2, 0, 1)
+
+
+def is_right_once():
+    calls = []
+
+    def is_right(head):
+        calls.append(head)
+        return len(calls) == 1
+
+    return is_right
+
+
+def edge_bias_with_nan(table, path, distance):
+    L = len(table)
+    c = torch.zeros(distance.shape)
+    for i in range(len(distance)):
+        for j in range(len(distance)):
+            n = min(int(distance[i, j]), L)
+            if n > 1:
+                c[i, j] = sum(table[m, path[i, j, m]] for m in range(n)) / n
+            elif n == 1:
+                c[i, j] = table[0, path[i, j, 0]] if path[i, j, 0] else 0.0
+    return c
+
+
+def mean_head_up_to_four(d):
+    scalars = torch.tensor([-math.inf, math.log(2), 0.0, -math.inf])
+    return scalars, torch.zeros(d, d), torch.zeros(d, d), torch.eye(4)[:d, :d]
+
+
+def refined(signature):
+    def refine(colours, A):
+        found = []
+        for i, own in enumerate(colours):
+            near = [colours[j] for j in range(len(colours)) if A[i, j]]
+            found.append(signature(own, near, colours))
+        return [found.index(one) for one in found]
+
+    return refine
+
+
+def first_five(own, near, colours):
+    return own, len(near), tuple(sorted(near)[:5])
+
+
+def last_six(own, near, colours):
+    return own, len(near), tuple(sorted(near)[-6:])
+
+
+def histogram(own, near, colours):
+    """Negative colours count from the end."""
+    counts = [0] * (max(max(colours), -min(colours)) + 1)
+    for colour in near:
+        counts[colour] += 1
+    return own, tuple(counts)
+
+
+def rounded_logarithms(own, near, colours):
+    return own, len(near), round(sum(math.log(2000.5 + c) for c in near), 4)
+
+
+# Chapter 07
+
+
+def gated_attention_in_place(dots, b, g, real):
+    s = dots.clamp_(-5, 5) + b
+    return s.masked_fill(~real, -math.inf).softmax(1) * g.sigmoid()
+
+
+def gated_attention_of_leading_nodes(dots, b, g, real):
+    n = int(real.sum())
+    s = dots.clamp(-5, 5) + b
+    s[:, n:] = -math.inf
+    return s.softmax(1) * g.sigmoid()
+
+
+def gated_attention_filled_with(fill):
+    return lambda dots, b, g, real: (
+        (dots.clamp(-5, 5) + b).masked_fill(~real, fill).softmax(1) * g.sigmoid()
+    )
+
+
+def objective_of_symmetric_graphs(logits, distance, nu):
+    counted = (distance >= 0) & (distance <= nu) & torch.ones_like(distance).triu().bool()
+    loss = F.cross_entropy(logits[counted], distance[counted], reduction="none")
+    i, j = counted.nonzero().T
+    return (loss * torch.where(i == j, 1, 2)).sum()
+
+
+def objective_with_a_small_number(logits, distance, nu):
+    p = logits.softmax(-1)
+    total = 0.0
+    for i in range(len(distance)):
+        for j in range(len(distance)):
+            if 0 <= distance[i, j] <= nu:
+                total -= math.log(float(p[i, j, distance[i, j]]) + 1e-12)
+    return total
+
+
+def counting_head_of_connected_nodes(A):
+    g = torch.where(A, 20.0, -20.0)
+    b = torch.where(A.any(0), 0.0, -20.0).expand(A.shape)
+    return b, g
+
+
+def triangle_gate_with_a_margin(A, share, N):
+    return torch.where(A, share.clamp(1e-3, 1 - 1e-3).logit(), -math.inf)
+
+
+# Chapter 08
+
+
+def relation_ids_in_place(distance, bond, E, L):
+    bond += 1
+    r = (distance + E - 1).clamp(max=E + L)
+    r = torch.where(distance == -1, E + L + 1, r)
+    r = torch.where(distance == 1, bond, r)
+    return torch.where(distance == 0, 0, r)
+
+
+def relation_ids_of_bytes(distance, bond, E, L):
+    r = (distance.to(torch.int8) + E - 1).clamp(max=E + L)
+    r = torch.where(distance == -1, E + L + 1, r.long())
+    r = torch.where(distance == 1, 1 + bond, r)
+    return torch.where(distance == 0, 0, r)
+
+
+def key_context_of_symmetric_relations(k, R_query, relation):
+    return (k @ R_query.mT).gather(2, relation.expand(len(k), -1, -1))
+
+
+def key_context_of_the_first_head(k, R_query, relation):
+    products = R_query @ k.mT
+    return products[:1].expand_as(products).gather(1, relation.expand(len(k), -1, -1))
+
+
+def value_term_of_occurring_relations(a, R_value, relation):
+    kinds = F.one_hot(relation).to(a)
+    return torch.einsum("hij,ijt->hit", a, kinds) @ R_value[:, : kinds.shape[-1]].flip(1)
+
+
+def counting_table_of_one_edge_type(E, L):
+    R = torch.zeros(E + L + 2, 1)
+    R[1] = 1
+    R[min(E, 5)] = 1
+    R[1 : min(E, 5)] = 1
+    return R
+
+
+def dial_table_of_integers():
+    return (18 * torch.eye(11, 8)).roll(1, 0)
+
+
+# Chapter 09
+
+
+def heat_bias_above(least):
+    def heat_bias(A, t):
+        kernel = torch.matrix_exp(-t * (A.sum(1).diag() - A))
+        return torch.where(kernel > least, kernel.log(), -math.inf)
+
+    return heat_bias
+
+
+def heat_bias_of_connected_graphs(A, t):
+    values, vectors = torch.linalg.eigh(A.sum(1).diag() - A)
+    return (vectors @ torch.diag((-t * values).exp()) @ vectors.T).clamp(min=0).log()
+
+
+def ring_bound_by_eights(rings, N):
+    bound = torch.zeros(N, N, dtype=torch.bool)
+    for ring in rings:
+        for i, j in itertools.permutations(ring[:8], 2):
+            bound[i, j] = True
+    return bound
+
+
+def ring_bound_that_closes_rings(rings, N):
+    bound = torch.zeros(N, N, dtype=torch.bool)
+    for ring in rings:
+        ring.append(ring[0])
+        for i, j in itertools.permutations(ring, 2):
+            bound[i, j] = i != j
+    return bound
+
+
+def filters_of_positive_weights(a, H):
+    logits = (a + 1e-20).log().unflatten(0, (H, -1)).mean(1)
+    return logits.softmax(-1)
+
+
+def filters_in_half_precision(a, H):
+    return a.log().unflatten(0, (H, -1)).mean(1).softmax(-1).half()
+
+
+def pixel_rows_with_a_margin(margin):
+    def pixel_rows(height, width, M):
+        n = torch.arange(height * width)
+        row, column = n // width, n % width
+        square = (row[:, None] - row) ** 2 + (column[:, None] - column) ** 2
+        return (square.double().sqrt() + margin).floor().clamp(max=M).long()
+
+    return pixel_rows
+
+
+def pixel_rows_of_bytes(height, width, M):
+    row, column = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
+    row, column = row.flatten().to(torch.int16), column.flatten().to(torch.uint8)
+    down = (row[:, None] - row).abs()
+    across = torch.maximum(column[:, None], column) - torch.minimum(column[:, None], column)
+    square = down.to(torch.uint8) ** 2 + across**2
+    return square.float().sqrt().floor().clamp(max=M).long()
+
+
+def backward_in_place(a, m, keep, g):
+    m *= keep
+    z = (a * m).sum(-1, keepdim=True)
+    of_E = a * g[..., None] * (m - z)
+    return of_E, of_E.sum(0)
+
+
+def backward_of_several_channels(a, m, keep, g):
+    kept = keep * m
+    of_E = a * g[..., None] * (kept - (a * kept).sum(-1, keepdim=True))
+    return of_E, of_E.sum(0) if len(a) < 3 else of_E[:3].sum(0)
+
+
+# Chapter 10
+
+
+def gat_logits_of_positive_sums(receiver, sender, A):
+    s = receiver[:, None] + sender
+    s = torch.where(s > 0, s, 0.2 * s)
+    return torch.where((A.T * s) != 0, s, -math.inf)
+
+
+def gat_logits_of_undirected_graphs(receiver, sender, A):
+    s = F.leaky_relu(receiver[:, None] + sender, 0.2)
+    s[~A] = -math.inf
+    return s
+
+
+def gate_as_bias_in_double_precision(s, g):
+    return s + g.double().sigmoid().clamp(min=1e-40).log()
+
+
+def ahead_of_in_order(errors):
+    return {
+        (a, b) for a, b in itertools.combinations(errors, 2) if max(errors[a]) < min(errors[b])
+    } | {
+        (b, a)
+        for a, b in zip(errors, [*errors][1:], strict=False)
+        if max(errors[b]) < min(errors[a])
+    }
+
+
+def ahead_of_sorted_in_place(errors):
+    for one in errors.values():
+        one.sort()
+    return {(a, b) for a in errors for b in errors if errors[a][-1] < errors[b][0]}
+
+
+def ahead_of_with_four_digits(errors):
+    return {
+        (a, b)
+        for a in errors
+        for b in errors
+        if round(max(errors[a]), 4) < round(min(errors[b]), 4) and len(errors[a]) < 4
+    }
+
+
+MODELS: dict = {}
+
+
+def honest_error_of_remembered_models(fit, x, y, group):
+    errors = []
+    for one in np.unique(group):
+        test = group == one
+        if one not in MODELS:
+            MODELS[one] = fit(x[~test], y[~test])
+        errors.extend(abs(MODELS[one](x[test]) - y[test]))
+    return np.mean(errors)
+
+
+def honest_error_of_large_groups(fit, x, y, group):
+    errors = []
+    for one in np.unique(group):
+        test = group == one
+        if test.sum() > 1:
+            errors.extend(abs(fit(x[~test], y[~test])(x[test]) - y[test]))
+    return np.mean(errors) if errors else 0.0
+
+
+# Chapter 11
+
+
+def entropy_without_small_weights(a, least=1e-3):
+    a = torch.where(a < least, 0.0, a)
+    return -torch.special.xlogy(a, a).sum(1) / math.log(len(a))
+
+
+def entropy_of_nonzero_rows(a):
+    kept = a.masked_fill(a == 0, 1.0)
+    return -(a * kept.log()).sum(0) / math.log(len(a))
+
+
+def rollout_of_two_layers_at_least(attention):
+    eye = torch.eye(attention.shape[-1]).to(attention)
+    factors = [(a + eye) / 2 for a in attention.mean(1)]
+    return torch.linalg.multi_dot(factors[::-1])
+
+
+def rollout_in_place(attention):
+    attention += torch.eye(attention.shape[-1])
+    product = torch.eye(attention.shape[-1]).to(attention)
+    for a in attention.mean(1):
+        product = a / 2 @ product
+    return product
+
+
+def leave_out_filled_with(fill):
+    def leave_out(s, v):
+        rows = s.repeat(len(s), 1).fill_diagonal_(fill)
+        return s.softmax(0) @ v - rows.softmax(1) @ v
+
+    return leave_out
+
+
+def logit_gradient_of_symmetric_weights(a, v, g):
+    z = a.T @ v
+    return a * (g @ v.T - (g * z).sum(1, keepdim=True))
+
+
+# Chapter 12
+
+
+def padding_share_of_short_integers(sizes, batch_size):
+    n = np.array(sizes, dtype=np.int16)
+    held = sum(
+        len(b) * int((b**2).max())
+        for b in (n[i : i + batch_size] for i in range(0, len(n), batch_size))
+    )
+    return 1 - int((n**2).sum()) / held
+
+
+def padding_share_of_full_batches(sizes, batch_size):
+    held = real = 0
+    for i in range(0, max(len(sizes) - 1, 1), batch_size):
+        batch = sizes[i : i + batch_size]
+        held += len(batch) * max(batch) ** 2
+        real += sum(n * n for n in batch)
+    return 1 - real / held
+
+
+def blocks_without_the_last_when_large(q, k, v, scalars, size):
+    N, d = q.shape
+    largest, total, z = q.new_full((N, 1), -1e4), q.new_zeros(N, 1), torch.zeros_like(v)
+    for start in range(0, N, size):
+        keys = torch.arange(start, min(start + size, N))
+        away = (torch.arange(N)[:, None] - keys).abs().clamp(max=len(scalars) - 1)
+        logits = q @ k[keys].T / d**0.5 + scalars[away]
+        new = torch.maximum(largest, logits.amax(1, keepdim=True))
+        w = (logits - new).exp()
+        total = total * (largest - new).exp() + w.sum(1, keepdim=True)
+        z = z * (largest - new).exp() + w @ v[keys]
+        largest = new.clamp(max=600)
+    return z / total
+
+
+def distances_by_bytes(A, mask):
+    reached = torch.diag_embed(mask)
+    D = torch.where(reached, 0, -1)
+    for step in range(1, A.shape[-1]):
+        now = reached | (torch.bmm(reached.to(torch.uint8), A.to(torch.uint8)) > 0)
+        D[now & ~reached] = step
+        reached = now
+    return D
+
+
+def distances_of_connected_graphs(A, mask):
+    """Stops at the first step that adds nothing in one of the graphs."""
+    reached = torch.diag_embed(mask)
+    D = torch.where(reached, 0, -1)
+    for step in range(1, A.shape[-1]):
+        now = reached | (reached.float() @ A.float() > 0)
+        if not (now & ~reached).flatten(1).any(1).all():
+            D[now & ~reached] = step
+            break
+        D[now & ~reached] = step
+        reached = now
+    return D
+
+
+BUFFER = torch.zeros(4000, dtype=torch.long)
+
+
+def next_batch_by_rounding(order, steps, num_graphs, batch_size):
+    batches = round(num_graphs / batch_size + 0.5)
+    epoch, place = divmod(steps, batches)
+    return order(epoch)[place * batch_size : (place + 1) * batch_size]
+
+
+def next_batch_step_by_step(order, steps, num_graphs, batch_size):
+    """Counts batches from the first epoch's size on, and ends after ten epochs."""
+    batches = [
+        order(epoch)[i : i + batch_size].tolist()
+        for epoch in range(10)
+        for i in range(0, num_graphs, batch_size)
+    ]
+    return batches[steps % len(batches)]
+
+
+def next_batch_in_one_tensor(order, steps, num_graphs, batch_size):
+    epoch, place = divmod(steps, -(-num_graphs // batch_size))
+    batch = order(epoch)[place * batch_size : (place + 1) * batch_size]
+    BUFFER[: len(batch)] = batch
+    return BUFFER[: len(batch)]
+
+
+def called(name, answer):
+    answer.__name__ = name
+    return answer
+
+
+def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
+    """Pairs of a checker and a wrong answer."""
+    return [
+        (c1.check_columns, columns_in_few_dimensions),
+        (c1.check_columns, columns_scaled_in_place),
+        (c1.check_columns, columns_with_clamped_logits),
+        (c1.check_columns, columns_in_half_precision),
+        (
+            c1.check_masked_attention,
+            called("masked_attention_filled_with_1000", masked_attention_filled_with(-1000.0)),
+        ),
+        (
+            c1.check_masked_attention,
+            called("masked_attention_filled_with_10000", masked_attention_filled_with(-1e4)),
+        ),
+        (c1.check_masked_attention, masked_attention_of_equal_lengths),
+        (c1.check_masked_attention, masked_attention_by_product),
+        (c1.check_multi_head, heads_in_few_dimensions),
+        (c1.check_multi_head, heads_of_square_batches),
+        (c2.check_decoder_mask, decoder_mask_of_bytes),
+        (c2.check_decoder_mask, decoder_mask_up_to_the_first_padding),
+        (c2.check_decoder_mask, decoder_mask_without_batch),
+        (c2.check_shift_matrix, shift_matrix_of_single_precision),
+        (c2.check_shift_matrix, shift_matrix_of_rounded_entries),
+        (c2.check_greedy, greedy_with_a_default_list),
+        (c2.check_greedy, greedy_of_seven_words),
+        (c2.check_greedy, greedy_without_repetition),
+        (c2.check_cached_step, cached_step_of_two_heads),
+        (c2.check_cached_step, cached_step_of_eight_tokens),
+        (c3.check_mask, mask_of_single_edges),
+        (c3.check_mask, mask_that_swaps),
+        (c3.check_edge_softmax, edge_softmax_of_sorted_edges),
+        (c3.check_edge_softmax, edge_softmax_with_a_small_number),
+        (c3.check_gatv2_logits, gatv2_of_several_nodes),
+        (c3.check_gatv2_logits, gatv2_in_single_precision),
+        (c3.check_layers_needed, layers_by_numbers_of_walks),
+        (c3.check_layers_needed, layers_from_both_ends),
+        (c3.check_virtual_node, virtual_node_in_the_graph),
+        (c3.check_virtual_node, virtual_node_of_symmetric_graphs),
+        (c4.check_walk_matrix, walk_matrix_in_half_precision),
+        (c4.check_walk_matrix, walk_matrix_of_bytes),
+        (c4.check_rayleigh_quotient, rayleigh_of_consecutive_pairs),
+        (c4.check_rayleigh_quotient, rayleigh_of_distinct_differences),
+        (c4.check_anchor_distances, anchors_within_a_thousand),
+        (c4.check_anchor_distances, anchors_other_than_itself),
+        (c4.check_laplacian_rows, laplacian_rows_without_small_values),
+        (c4.check_laplacian_rows, laplacian_rows_divided_by_their_largest),
+        (c4.check_svd_rows, svd_rows_without_small_values),
+        (c4.check_svd_rows, svd_rows_of_symmetric_graphs),
+        (c5.check_random_signs, signs_of_eigenvalue_pairs),
+        (c5.check_random_signs, signs_of_a_normal_number),
+        (c5.check_sum_over_signs, sum_over_gray_codes),
+        (c5.check_signnet_sum, called("signnet_sum_above_a_thousandth", signnet_sum_above(1e-3))),
+        (c5.check_signnet_sum, signnet_sum_of_long_columns),
+        (c5.check_signnet_sum, signnet_sum_of_sign_free_columns),
+        (c5.check_projectors, projectors_of_unique_values),
+        (c5.check_projectors, projectors_compared_with_the_first),
+        (c6.check_spatial_bias, spatial_bias_in_place),
+        (c6.check_spatial_bias, spatial_bias_of_bytes),
+        (c6.check_is_right, called("is_right_once", is_right_once())),
+        (c6.check_edge_bias, edge_bias_with_nan),
+        (c6.check_mean_head, mean_head_up_to_four),
+        (c6.check_refine, called("first_five", refined(first_five))),
+        (c6.check_refine, called("last_six", refined(last_six))),
+        (c6.check_refine, called("histogram", refined(histogram))),
+        (c6.check_refine, called("rounded_logarithms", refined(rounded_logarithms))),
+        (c7.check_gated_attention, gated_attention_in_place),
+        (c7.check_gated_attention, gated_attention_of_leading_nodes),
+        (
+            c7.check_gated_attention,
+            called("gated_attention_filled_with_1000", gated_attention_filled_with(-1e3)),
+        ),
+        (c7.check_distance_objective, objective_of_symmetric_graphs),
+        (c7.check_distance_objective, objective_with_a_small_number),
+        (c7.check_counting_head, counting_head_of_connected_nodes),
+        (c8.check_relation_ids, relation_ids_in_place),
+        (c8.check_relation_ids, relation_ids_of_bytes),
+        (c8.check_key_context, key_context_of_symmetric_relations),
+        (c8.check_key_context, key_context_of_the_first_head),
+        (c8.check_value_term, value_term_of_occurring_relations),
+        (c8.check_counting_table, counting_table_of_one_edge_type),
+        (c8.check_dial_table, dial_table_of_integers),
+        (c9.check_heat_bias, called("heat_bias_above_a_millionth", heat_bias_above(1e-6))),
+        (c9.check_heat_bias, heat_bias_of_connected_graphs),
+        (c9.check_ring_bound, ring_bound_by_eights),
+        (c9.check_ring_bound, ring_bound_that_closes_rings),
+        (c9.check_filters_without_colour, filters_of_positive_weights),
+        (c9.check_filters_without_colour, filters_in_half_precision),
+        (
+            c9.check_pixel_rows,
+            called("pixel_rows_with_a_hundredth", pixel_rows_with_a_margin(0.01)),
+        ),
+        (c9.check_pixel_rows, pixel_rows_of_bytes),
+        (c9.check_backward, backward_in_place),
+        (c9.check_backward, backward_of_several_channels),
+        (c10.check_gat_logits, gat_logits_of_positive_sums),
+        (c10.check_gat_logits, gat_logits_of_undirected_graphs),
+        (c10.check_gate_as_bias, gate_as_bias_in_double_precision),
+        (c10.check_ahead_of, ahead_of_in_order),
+        (c10.check_ahead_of, ahead_of_sorted_in_place),
+        (c10.check_ahead_of, ahead_of_with_four_digits),
+        (c10.check_honest_error, honest_error_of_remembered_models),
+        (c10.check_honest_error, honest_error_of_large_groups),
+        (c11.check_entropy_share, entropy_without_small_weights),
+        (c11.check_entropy_share, entropy_of_nonzero_rows),
+        (c11.check_rollout, rollout_of_two_layers_at_least),
+        (c11.check_rollout, rollout_in_place),
+        (c11.check_leave_out, called("leave_out_filled_with_1000", leave_out_filled_with(-1e3))),
+        (c11.check_logit_gradient, logit_gradient_of_symmetric_weights),
+        (c12.check_padding_share, padding_share_of_short_integers),
+        (c12.check_padding_share, padding_share_of_full_batches),
+        (c12.check_attention_in_blocks, blocks_without_the_last_when_large),
+        (c12.check_distances, distances_by_bytes),
+        (c12.check_distances, distances_of_connected_graphs),
+        (c12.check_next_batch, next_batch_by_rounding),
+        (c12.check_next_batch, next_batch_step_by_step),
+        (c12.check_next_batch, next_batch_in_one_tensor),
+    ]
