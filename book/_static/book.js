@@ -165,17 +165,64 @@ function showPageInList() {
   if (dialog) new MutationObserver(show).observe(dialog, { attributeFilter: ["open"] });
 }
 
-// The list of a page's contents follows the reader: the entry of the section on the screen stays in view.
+// Which section the reader is in: the last whose heading has passed a line below the upper edge or, at the
+// end of the page, the last on the screen. A section that a link has led to is it until the reader moves
+// on: it may be too near the end to reach the line. `tell` gets its entry in the contents, or null.
+const LINE = 72;
+const MOVES = ["wheel", "touchmove", "keydown", "pointerdown"];
+
+function watchSections(tell) {
+  const links = [...document.querySelectorAll(".bd-sidebar-secondary .nav-link[href^='#']")];
+  const entries = links.map((link) => [link, document.getElementById(decodeURIComponent(link.hash.slice(1)))])
+    .filter(([, section]) => section);
+  if (!entries.length) return;
+  let ledTo = null;
+  const top = ([, section]) => section.getBoundingClientRect().top;
+  const update = () => {
+    const { scrollHeight } = document.documentElement;
+    const line = scrollY > 0 && scrollY + innerHeight > scrollHeight - 4 ? innerHeight - LINE : LINE;
+    tell((ledTo ?? entries.filter((entry) => top(entry) < line).at(-1))?.[0] ?? null);
+  };
+  let asked = false;
+  const ask = () => {
+    if (asked) return;
+    asked = true;
+    requestAnimationFrame(() => {
+      asked = false;
+      update();
+    });
+  };
+  const lead = () => {
+    ledTo = entries.find(([link]) => link.hash === location.hash) ?? null;
+    ask();
+  };
+  for (const move of MOVES) addEventListener(move, () => { ledTo = null; }, { passive: true });
+  addEventListener("hashchange", lead);
+  addEventListener("click", ({ target }) => target.closest("a")?.hash && setTimeout(lead));
+  addEventListener("scroll", ask, { passive: true });
+  addEventListener("resize", ask);
+  lead();
+  update();
+}
+
+// The list of a page's contents marks the entry of the section that is read, and keeps it in view. The
+// theme's own marking (of the list with this name) loses the reader who scrolls fast or jumps.
 function followReader() {
   const list = document.querySelector(".bd-sidebar-secondary");
-  if (!list) return;
-  const follow = () => {
-    const active = [...list.querySelectorAll(".nav-link.active")].at(-1);
-    if (!active) return;
-    const [entry, seen] = [active.getBoundingClientRect(), list.getBoundingClientRect()];
-    if (entry.top < seen.top || entry.bottom > seen.bottom) list.scrollTop += entry.top - (seen.top + seen.bottom) / 2;
-  };
-  new MutationObserver(follow).observe(list, { subtree: true, attributeFilter: ["class"] });
+  list?.querySelector("#pst-page-toc-nav")?.removeAttribute("id");
+  let active = [];  // the entry and the items of the list that contain it
+  watchSections((entry) => {
+    if (entry === (active[0] ?? null)) return;
+    active[0]?.removeAttribute("aria-current");
+    active.forEach((each) => each.classList.remove("active"));
+    active = [];
+    if (!entry) return;
+    for (let part = entry; part; part = part.parentElement.closest(".toc-entry")) active.push(part);
+    active.forEach((each) => each.classList.add("active"));
+    entry.setAttribute("aria-current", "true");
+    const [at, seen] = [entry.getBoundingClientRect(), list.getBoundingClientRect()];
+    if (at.top < seen.top || at.bottom > seen.bottom) list.scrollTop += at.top - (seen.top + seen.bottom) / 2;
+  });
 }
 
 // On a phone, the theme's bar of buttons goes away with the top of the page. Further down there is a lower
@@ -183,10 +230,7 @@ function followReader() {
 function showWhere() {
   const theirs = document.querySelector(".bd-header-article");
   const contents = theirs?.querySelector(".secondary-toggle");
-  const titles = new Map([...document.querySelectorAll(".bd-sidebar-secondary .nav-link[href^='#']")]
-    .map((link) => [link.hash.slice(1), link.textContent.trim()]));
-  const sections = [...document.querySelectorAll(".bd-article section[id]")].filter(({ id }) => titles.has(id));
-  if (!contents || !sections.length) return;
+  if (!contents || !document.querySelector(".bd-sidebar-secondary .nav-link[href^='#']")) return;
   const bar = element("nav", { className: "where d-print-none", ariaLabel: "Where you are", hidden: true });
   const button = (name, label, toggle) => {
     const made = element("button", { type: "button", className: name, ariaLabel: label });
@@ -203,24 +247,11 @@ function showWhere() {
   bar.append(pages, title, search);
   theirs.after(bar);
   document.documentElement.classList.add("has-where");
-  const update = () => {
-    const read = sections.filter((section) => section.getBoundingClientRect().top < 72).at(-1);
-    bar.hidden = !read || theirs.getBoundingClientRect().bottom > 0;
-    const words = read ? titles.get(read.id) : "";
+  watchSections((entry) => {
+    bar.hidden = !entry || theirs.getBoundingClientRect().bottom > 0;
+    const words = entry?.textContent.trim() ?? "";
     if (title.firstChild.textContent !== words) title.firstChild.textContent = words;
-  };
-  let asked = false;
-  const ask = () => {
-    if (asked) return;
-    asked = true;
-    requestAnimationFrame(() => {
-      asked = false;
-      update();
-    });
-  };
-  addEventListener("scroll", ask, { passive: true });
-  addEventListener("resize", ask);
-  update();
+  });
 }
 
 // A field that leaves of the page's tables, or of its terms, only those with all of its words.

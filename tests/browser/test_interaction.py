@@ -49,6 +49,44 @@ def test_the_table_of_contents_highlights_the_section_in_view(chapter):
     assert page.locator(".bd-sidebar-secondary").evaluate("list => list.scrollTop") > 0
 
 
+def test_the_table_of_contents_highlights_the_section_after_jumps(chapter):
+    """After each link of the list, after long steps of the wheel, and none above the first."""
+    page = chapter("09")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.wait_for_load_state()
+    wrong = page.evaluate(
+        """async () => {
+          const frame = () => new Promise((done) => requestAnimationFrame(done));
+          const list = document.querySelector(".bd-sidebar-secondary");
+          const active = () => [...list.querySelectorAll(".nav-link.active")];
+          const links = [...list.querySelectorAll(".nav-link[href^='#']")];
+          const next = async () => {
+            await new Promise((done) => setTimeout(done));
+            await frame();
+            await frame();
+          };
+          const wrong = [];
+          for (const link of links) {
+            link.click();
+            await next();
+            if (active().length !== 1 || active()[0] !== link) wrong.push(link.textContent);
+          }
+          dispatchEvent(new Event("wheel"));
+          for (const link of links.slice(0, 8)) {
+            const top = document.querySelector(link.hash).getBoundingClientRect().top;
+            scrollTo({ top: top + scrollY + 40, behavior: "instant" });
+            await next();
+            if (active()[0] !== link) wrong.push(link.textContent);
+          }
+          scrollTo({ top: 0, behavior: "instant" });
+          await next();
+          return [links.length, wrong, active().length];
+        }"""
+    )
+    assert wrong[0] > 15
+    assert wrong[1:] == [[], 0]
+
+
 def test_the_list_of_pages_scrolls_to_the_current_page(page, book):
     page.set_viewport_size({"width": 1280, "height": 800})
     in_view = """() => {
@@ -422,9 +460,11 @@ def test_the_page_for_missing_pages_offers_a_search_of_the_book(page, book):
 def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, book):
     page.goto(f"{book}/book/intro.html")
     live = page.locator("#live")
-    predicted = []
+    predicted, places = [], set()
     for button in live.locator("[data-model]").all():
         button.click()
+        parts = (live, page.locator(".promise"))
+        places.add(str([part.bounding_box() for part in parts]))
         said = live.locator(".result").inner_text()
         predicted.append(float(re.search(r"[−\d.]+(?= · exact)", said)[0].replace("−", "-")))
     assert len(predicted) == 4
@@ -433,7 +473,9 @@ def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, bo
     assert gaps[0] < 0.5
     assert gaps[1:] == pytest.approx([3] * 3, abs=0.5)
     assert "Three models are off by about 3" in live.inner_text()
-    assert live.get_by_role("link", name="why").get_attribute("href") == "explainer.html"
+    why = live.get_by_role("link", name="Why?").get_attribute("href")
+    assert why == "explainer.html#things-to-try"
+    assert len(places) == 1  # nothing moves
 
 
 def test_no_node_encoding_separates_rook_and_shrikhande(chapter):
