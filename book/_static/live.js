@@ -14,10 +14,11 @@
     `<button type="button" data-model="${at}" data-predicts="${number(each.prediction)}">${each.title}</button>`).join("")}</div>
     ${gtcourse.molecule.drawing(data, symbols.map((symbol, at) => `${symbol}${at}`), width, Math.min(384, Math.round(0.75 * width)))}
     <p class="scale">weight 0 <i></i> <span class="most"></span></p>
-    <p class="said"><b>Orange: where the outlined atom looks</b>, in a trained <span class="which"></span>.
+    <p class="said"><b>Orange: where the outlined atom looks</b>,<br>in a trained <span class="which"></span>.
       <span class="hint"></span></p>
     <p class="said result" role="status"></p>
-    <p class="said">Three models are off by about 3. Which one is not, and <a href="explainer.html">why</a>?</p>`;
+    <p class="said">Penalised logP says how much better a molecule dissolves in oil than in water, minus penalties. Three models are
+      off by about 3, and CSA is not. <a href="explainer.html#things-to-try">Why?</a></p>`;
   const find = (selector) => [...place.querySelectorAll(selector)];
   const atoms = find(".atom");
   find(".hint")[0].textContent = matchMedia("(pointer: coarse)").matches ? "Tap another atom." : "Point at another atom.";
@@ -46,7 +47,7 @@
     model = to;
     find("[data-model]").forEach((button, at) => button.setAttribute("aria-pressed", models[at] === to));
     find(".which")[0].textContent = to.title;
-    find(".result")[0].innerHTML = `Penalised logP of ${data.name}: predicted <b>${number(to.prediction)}</b> · exact <b>${number(value)}</b>`;
+    find(".result")[0].innerHTML = `Penalised logP of ${data.name}<br>predicted <b>${number(to.prediction)}</b> · exact <b>${number(value)}</b>`;
     const link = document.querySelector("a.play");
     if (link) link.hash = `model=${to.kind}&molecule=${data.name}`;
     choose(chosen);
