@@ -1,5 +1,6 @@
 // A tour of the explainer: each step asks for a prediction first, then shows what the model does.
-// gtcourse.tour(place, visit) shows it; visit(step) sets the page and returns what it shows.
+// gtcourse.tour(place, visit, kept) shows it; visit(step) sets the page and returns what it shows, and kept()
+// is what the reader has chosen and changed, which the end of the tour brings back.
 gtcourse.tour = (function () {
   "use strict";
 
@@ -10,7 +11,8 @@ gtcourse.tour = (function () {
   // `ask` is a question with answers, `right` says which is, given the page before and after the step.
   // `look` is what the question is about, which has a dashed frame. What would give the answer away is
   // covered until the reader has chosen. `see` is what a phone shows above the question: the first and
-  // the last of the parts, which fit between the prediction and the question.
+  // the last of the parts, which fit between the prediction and the question. `after` is what the answer
+  // chooses in the page, for instance the pair that it names.
   const STEPS = [
     {
       title: "The prediction", kind: "graphormer", look: "axis", see: [".axis", ".legend"],
@@ -20,7 +22,7 @@ gtcourse.tour = (function () {
         follow one number of this prediction, and then change it.`,
     },
     {
-      title: "Where an atom looks", kind: "graphormer", scope: "model", i: 4, j: 2, look: "molecule", cover: "molecule maps matrix path", see: [".molecule", ".legend"],
+      title: "Where an atom looks", kind: "graphormer", scope: "model", i: 4, j: 2, after: { j: 9 }, look: "molecule", cover: "molecule maps matrix path", see: [".molecule", ".legend"],
       ask: ["O3 joins the ring to the acetyl group. Averaged over all layers, what does it attend to most?", "itself", "a bonded atom", "an atom farther away"],
       right: ({ most }) => Math.min(2, most.distance),
       text: ({ most, uniform }) => `On average, its largest weight is on ${most.name}: ${two(most.weight)}, compared with ${two(uniform)} if all weights were equal.
@@ -40,7 +42,7 @@ gtcourse.tour = (function () {
         the distance and ${two(bonds)} from the bond between them. Graphormer has learned both biases.`,
     },
     {
-      title: "Softmax", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 5, changes: { shift: { 1: 3 } }, look: "fieldset molecule", see: [".molecule", "fieldset"],
+      title: "Softmax", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 4, changes: { shift: { 1: 3 } }, look: "fieldset molecule", see: [".molecule", "fieldset"],
       ask: ["Head 1. We add 3 to the logits of all pairs that share a bond. What happens to the weights of the other pairs?", "nothing", "they fall", "they rise"],
       right: () => 1,
       text: () => "They fall, because the weights of a row add up to 1. All maps share one colour scale, so a paler atom has a smaller weight. Move the slider.",
@@ -64,7 +66,7 @@ gtcourse.tour = (function () {
         prediction, which is read from [VNode], moves: ${two(before)} → ${two(now)}.`,
     },
     {
-      title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 3, changes: { closed: new Set(["0,1"]) }, look: "models fieldset maps", see: [".made", ".maps"],
+      title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 2, changes: { closed: new Set(["0,1"]) }, look: "models fieldset maps", see: [".made", ".maps"],
       ask: ["Now EGT, which multiplies each weight by a gate between 0 and 1. We close the gate of head 2 in layer 1. What is left of its weights?", "they are smaller", "nothing, they are all 0"],
       right: () => 1,
       text: () => "They are 0: the gate multiplies the weights after the softmax, so a closed head sends nothing, and later layers read other vectors. Reopen it with ×.",
@@ -86,7 +88,14 @@ gtcourse.tour = (function () {
       ask: ["Do the atoms with the most attention matter most for the prediction?", "yes, they must be", "not necessarily"],
       right: () => 1,
       text: () => `Attention need not be on the atoms that matter. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for
-        attention. Chapter 11 measures how far the two agree. The fields at the top<span class="phone">, behind “More”,</span> take a molecule of your own and put two models side by side.`,
+        attention. Chapter 11 measures how far the two agree.`,
+    },
+    {
+      title: "The puzzle of this page", kind: "csa", molecule: "diazepam", scope: "model", i: null, j: null, look: "models axis", see: [".axis", ".legend"],
+      ask: ["Diazepam again. CSA comes close to the exact value, and the other three are off by about 3. What does CSA read that they do not?", "which atoms share a bond", "which atoms share a ring", "how far apart two atoms are"],
+      right: () => 1,
+      text: ({ now, exact }) => `Diazepam has a ring of seven atoms, and penalised logP has a penalty for large rings. CSA predicts ${two(now)}, and RDKit computes ${two(exact)}.
+        The first answer below, under “Things to try”, checks it with a ring of six. The fields at the top<span class="phone">, behind “More”,</span> take a molecule of your own and put two models side by side.`,
     },
   ];
 
@@ -103,8 +112,9 @@ gtcourse.tour = (function () {
     scrollBy({ top: box(first).top - top - GAP, behavior: "instant" });
   }
 
-  return function (place, visit) {
+  return function (place, visit, kept) {
     let at = -1;
+    let before = null;  // what the reader had chosen
     let guess = null;
     const start = `<button data-tour="1"><span class="long">Take the </span>${STEPS.length}-step tour</button>`;
 
@@ -112,10 +122,10 @@ gtcourse.tour = (function () {
       const step = STEPS[at];
       const asking = guess === null;
       // Before the answer the page is as the step finds it: the same place, without its changes.
-      const shown = await visit(asking ? { ...step, changes: {}, effects: false } : step);
+      const shown = await visit(asking ? { ...step, changes: {}, effects: false } : { ...step, ...step.after });
       if (step !== STEPS[at]) return;  // the reader was faster than the model's file
       const [question, ...answers] = step.ask;
-      const verdict = () => (guess === SKIPPED ? "" : step.right(shown) === guess ? "<b>Right.</b> " : "<b>Not quite.</b> ");
+      const verdict = () => (guess === SKIPPED ? "" : step.right(shown) === guess ? "<b>Right.</b> " : `<b>Not quite: ${answers[step.right(shown)]}.</b> `);
       const title = `<b>${at + 1} of ${STEPS.length} · ${step.title}${step.title.endsWith("?") ? "" : "."}</b>`;
       const covered = asking && step.cover ? ' <span class="quiet">The answer is covered until you choose.</span>' : "";
       const onward = asking ? `<button data-answer="${SKIPPED}">Skip</button>` :
@@ -145,6 +155,7 @@ gtcourse.tour = (function () {
       else if (turn === undefined) return;
       else {
         guess = null;
+        before ??= kept();
         at = turn === "0" ? -1 : at + Number(turn);
       }
       if (at >= 0 && at < STEPS.length) return void show();
@@ -152,7 +163,8 @@ gtcourse.tour = (function () {
       Object.assign(place.parentElement.dataset, { cover: "", look: "" });
       place.innerHTML = start;
       place.querySelector("button").focus({ preventScroll: true });
-      visit({});
+      visit(before ?? {});
+      before = null;
     });
   };
 })();

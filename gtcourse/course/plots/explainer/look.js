@@ -100,6 +100,8 @@ gtcourse.look = (function () {
 
     .tour:empty { display: none; }
     .tour button { white-space: nowrap; }
+    .tour:not(:has(p)) button { background: var(--ink); border-color: var(--ink); color: var(--page); font-weight: 600; }
+    .tour:not(:has(p)) button:hover { text-decoration: underline; }
     .tour p { margin: 0; }
     .tour:has(p) { flex: 1 0 100%; display: grid; grid-template-columns: minmax(0, 1fr) minmax(11rem, auto); gap: .4rem 1.2rem; align-items: center; min-height: 6.4rem;
       border: 1px solid var(--line); border-left: 5px solid ${COLORS.gate}; border-radius: .4rem; background: var(--page); padding: .45rem .7rem; }

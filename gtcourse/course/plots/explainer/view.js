@@ -529,7 +529,7 @@
 
     function buildMatrix() {
       const T = tokens();
-      const room = Math.min(find(".matrix").clientWidth || 280, innerHeight < LOW_WINDOW ? 278 : 380);
+      const room = Math.min(find(".matrix").clientWidth || 280, innerHeight < LOW_WINDOW ? (rowsOfMaps() > 1 ? 262 : 278) : 380);
       cell = Math.max(4, Math.min(26, Math.floor((room - MARGIN - 1) / T)));
       side = MARGIN + Math.max(T * cell, HEADING) + HALF;  // a small matrix leaves room for its headings
       const center = MARGIN + Math.max(T * cell, HEADING) / 2;
@@ -622,7 +622,7 @@
       rows.value = { kind: "value", text: of.value, label: `value of ${name(to)}`, value: vector(valueIn, ofValues) };
       rows.message = { kind: "value", text: "a<sub>ij</sub> × value", label: "message",
         value: vector((layer) => valueIn(layer).map((x) => x * mine(layer.attention)[pair]), ofValues) };
-      rows.gathered = { kind: "node", text: "Σ<sub>j</sub> messages", label: `${name(from)} gathers`, value: vector((layer) => slice(layer.z, from), ofValues) };
+      rows.gathered = { kind: "node", text: "Σ<sub>j</sub> messages", label: `at ${name(from)}`, value: vector((layer) => slice(layer.z, from), ofValues) };
       rows.before = { kind: "node", text: "h<sub>i</sub> before", label: `${d} numbers`, value: vector((layer) => token(layer, "before"), ofTokens) };
       rows.after = { kind: "node", text: "h<sub>i</sub> after", label: "output", value: vector((layer) => token(layer, "after"), ofTokens) };
       const onward = state.beside ? `layers ${at + 2} to ${run.layers.length}` : `<button data-layer="${at + 1}">layer ${at + 2} →</button>`;
@@ -1135,7 +1135,7 @@
     }).observe(host);
     gtcourse.colors.watch(() => (result ? draw() : drawWaiting()));
 
-    gtcourse.tour?.(find(".tour"), visit);  // in the book
+    gtcourse.tour?.(find(".tour"), visit, remembered);  // in the book
     const opening = host.dataset.start === undefined && data.opens ? { molecule: data.opens, i: null, j: null } : {};
     return visit(remembered() ?? { kind: host.dataset.start, ...opening });
   };
