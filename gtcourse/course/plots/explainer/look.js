@@ -78,15 +78,14 @@ gtcourse.look = (function () {
     .quiet { opacity: .85; }
     sub, sup { font-size: 11px; line-height: 0; }
 
-    .bar { display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; font-size: 14px; }
+    .bar { position: relative; display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; font-size: 14px; }
     .models { display: flex; flex-wrap: wrap; gap: .3rem; }
     .models [data-predicts]::after { content: attr(data-predicts); margin-left: .4rem; font-size: 12.5px; font-variant-numeric: tabular-nums; opacity: .85; }
     .picker > summary { display: flex; gap: .4rem; align-items: center; list-style: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .55rem; cursor: pointer; }
     .picker > summary::after { content: "▾"; }
     .picker > summary::-webkit-details-marker { display: none; }
-    .picker { position: relative; }
     .more, .phone { display: none; }
-    .strip { position: absolute; z-index: 7; top: calc(100% + .3rem); left: 0; width: min(44rem, 62cqw); max-height: 22rem; overflow: auto; display: grid; gap: .3rem;
+    .strip { position: absolute; z-index: 7; left: 0; right: 0; margin-top: .3rem; max-height: 22rem; overflow: auto; display: grid; gap: .3rem;
       grid-template-columns: repeat(auto-fill, minmax(7rem, 1fr)); padding: .5rem; background: var(--page); border: 1px solid var(--line); border-radius: .4rem;
       box-shadow: 0 .4rem 1rem #0004; }
     .strip button { padding: .2rem; font-size: 12.5px; }
@@ -298,9 +297,8 @@ gtcourse.look = (function () {
       .models button { flex: 1 0 auto; line-height: 1.2; }
       .models [data-predicts]::after { display: block; margin: 0; }
       .tour:not(:has(p)), .picker, .more { order: -1; }
-      .picker { position: static; flex: 1 0 auto; }
+      .picker { flex: 1 0 auto; }
       .picker > summary { justify-content: space-between; }
-      .strip { width: 100%; top: 5.3rem; }
       .more { display: block; }
       .long { display: none; }
       .phone { display: inline; }
