@@ -650,6 +650,37 @@ def test_a_typed_molecule_is_drawn_predicted_and_stored_in_the_address(explainer
     page.keyboard.press("Enter")
     assert "“X” at position 3" in again.locator(".heard").inner_text()
     assert again.locator(".molecule .atom").count() == 3  # the last molecule that could be read
+    again.get_by_label("your own molecule").fill("Zolpidem")
+    page.keyboard.press("Enter")
+    assert "“Zolpidem” looks like a name" in again.locator(".heard").inner_text()
+    again.get_by_label("your own molecule").fill("Morphine")
+    page.keyboard.press("Enter")
+    assert again.locator(".heard").inner_text() == ""
+    assert again.locator(".picker > summary").inner_text() == "morphine"
+
+
+def test_the_marks_of_mirror_images_are_explained_and_left_out_by_a_button(explainer, page):
+    page.set_viewport_size(SMALL_LAPTOP)
+    host = explainer(f"#model=graphormer&smiles={quote('CC(C)Cc1ccc(cc1)[C@@H](C)C(=O)O')}")
+    assert "as [C@H], counts as another type than C" in host.locator(".beyond").inner_text()
+    assert host.locator(".prediction").bounding_box()["height"] < 30  # one line
+    assert "not computed here" in host.locator(".prediction").inner_text()
+    assert lowest(host.locator(".legend")) <= SMALL_LAPTOP["height"]
+    host.get_by_role("button", name="Leave out the marks").click()
+    assert host.locator(".beyond").inner_text() == ""
+    assert "smiles=CC%28C%29Cc1ccc%28cc1%29C%28C%29C" in page.evaluate("location.hash")
+
+
+@pytest.mark.parametrize("width", [1280, 1024, 768, 390])
+def test_the_list_of_molecules_stays_on_the_page(explainer, page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    host = explainer()
+    host.locator(".picker > summary").click()
+    box, button = host.locator(".strip").bounding_box(), host.locator(".picker").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert 0 <= box["y"] - button["y"] - button["height"] < 20
+    assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
 NUMBERS = "all => all.map((each) => each.textContent)"
@@ -838,8 +869,9 @@ def test_of_a_hand_edited_address_the_page_takes_what_exists(explainer, said, ch
     assert not re.search("undefined|NaN", text)
 
 
-def test_the_tour_can_be_followed_by_keyboard_and_undoes_its_changes(explainer, page):
-    host = explainer()
+def test_the_tour_can_be_followed_by_keyboard_and_restores_the_readers_state(explainer, page):
+    host = explainer("#model=csa&molecule=caffeine&i=2&j=4&without=1")
+    chosen = page.evaluate("location.hash")
     tour = host.locator(".tour")
     tour.get_by_role("button").press("Enter")
     tour.get_by_role("button", name="Skip").press("Enter")  # the question, not the answer
@@ -847,8 +879,8 @@ def test_the_tour_can_be_followed_by_keyboard_and_undoes_its_changes(explainer, 
     tour.get_by_role("button", name="Back").press("Enter")
     models = set()
     asked = 0
-    for step in range(1, 12):
-        tour.get_by_text(f"{step} of 11").wait_for()
+    for step in range(1, 13):
+        tour.get_by_text(f"{step} of 12").wait_for()
         if tour.locator("[data-answer]").count():
             asked += 1
             first, second = tour.locator(".answers button").all()[:2]
@@ -859,12 +891,19 @@ def test_the_tour_can_be_followed_by_keyboard_and_undoes_its_changes(explainer, 
             assert host.locator(".chips button").count() == 0  # not before the answer
             page.keyboard.press("Enter")
             tour.locator(".next").wait_for()
+            said = re.search(r"(\w+)’s weight on (\w+)", tour.locator("p").inner_text())
+            if said:  # the pair that the sentence names is the chosen one
+                named = f"{said[1]} looks at {said[2]} "
+                assert host.locator(".of-pair").inner_text().startswith(named)
+            verdict = tour.locator("p b").nth(1).inner_text()
+            assert verdict == "Right." or re.fullmatch(r"Not quite: .{2,40}\.", verdict)
         models.add(host.locator("[data-model][aria-pressed=true]").inner_text())
         page.keyboard.press("Enter")
-    tour.get_by_text("Take the 11-step tour").wait_for()
-    assert asked == 11
+    tour.get_by_text("Take the 12-step tour").wait_for()
+    assert asked == 12
     assert models == {"CSA", "Graphormer", "EGT", "GRPE"}
-    assert host.locator(".chips button").count() == 0
+    assert host.locator(".chips button").all_inner_texts() == ["without N1 ×"]
+    assert page.evaluate("location.hash") == chosen
 
 
 def test_the_tour_marks_what_changed_and_shows_the_previous_value(explainer):
@@ -874,7 +913,7 @@ def test_the_tour_marks_what_changed_and_shows_the_previous_value(explainer):
     tour.get_by_role("button").click()
     marked = host.locator(".differs")
     for step in range(1, 10):
-        tour.get_by_text(f"{step} of 11").wait_for()
+        tour.get_by_text(f"{step} of 12").wait_for()
         assert marked.count() == 0  # before the answer
         tour.get_by_role("button", name="Skip").click()
         if step < 9:
@@ -932,8 +971,8 @@ def test_an_answer_of_the_tour_leaves_the_tool_where_it_is(explainer, page, widt
     host.locator(".tour button").click()
     top = "host => Math.round(host.shadowRoot.querySelector('.prediction').offsetTop)"
     places = set()
-    for step in range(1, 12):
-        host.locator(".tour").get_by_text(f"{step} of 11").wait_for()
+    for step in range(1, 13):
+        host.locator(".tour").get_by_text(f"{step} of 12").wait_for()
         places.add(host.evaluate(top))
         host.get_by_role("button", name="Skip").click()
         host.locator(".tour .next").wait_for()
@@ -1012,8 +1051,8 @@ def test_on_a_phone_the_tour_shows_its_subject_above_the_question(explainer, pag
     }
     shown |= {6: ".path", 7: ".path", 8: "fieldset .maps", 9: "fieldset .maps"}
     shown |= {10: "fieldset .maps", 11: ".molecule"}
-    for step in range(1, 12):
-        host.locator(".tour").get_by_text(f"{step} of 11").wait_for()
+    for step in range(1, 13):
+        host.locator(".tour").get_by_text(f"{step} of 12").wait_for()
         for button in ("Skip", "Next" if step < 11 else "Finish"):
             card, top = (
                 host.locator(".tour").bounding_box()["y"],

@@ -247,6 +247,7 @@ gtcourse.look = (function () {
     .bars .even { stroke: var(--ink); stroke-dasharray: 3 3; opacity: .7; }
     .beyond { margin: .3rem 0 0; border-left: 4px solid var(--gold); padding-left: .5rem; font-size: 13px; line-height: 1.2rem; }
     .beyond:empty { display: none; }
+    .beyond button { padding: 0 .4rem; min-height: 24px; line-height: 1.2; }
     /* Where the window is wide, the sentence on a SMILES string stands beside the first heading, and takes no room. */
     @container (min-width: 821px) {
       .frame:not(.comparing) .heard { height: 0; min-height: 0; padding-left: calc(22.5rem + 1.6rem + 13.5rem); position: relative; z-index: 5; }

@@ -173,7 +173,7 @@
       find("[data-beside]").value = state.beside ? data.models.indexOf(state.beside) : "";
       find("[data-beside]").options[0].textContent = state.beside ? "one model alone" : "compare with …";
       all("[data-model], [data-molecule]").forEach(press);
-      find(".beyond").textContent = beyond();
+      showBeyond();
       showMolecule();
       buildChanges();
       buildFlow();
@@ -268,7 +268,7 @@
       const heading = state.beside ? `<span class="long">penalised logP · </span>${about().title}` : "penalised logP";
       find(".prediction").innerHTML = `${heading} ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
         ${state.beside ? `· ${ABOUT[state.beside.kind].title} <b>${number(other.prediction, 2)}</b>` : ""}
-        ${value === null ? "<small>· exact value: only in RDKit</small>" : `· exact ${number(value, 2)}`}`;
+        ${value === null ? "<small>· exact: not computed here</small>" : `· exact ${number(value, 2)}`}`;
       const values = data.molecules.map((molecule) => molecule.value);
       const others = moved || state.beside ? [] : Object.entries(state.molecule.predictions ?? {}).filter(([kind]) => kind !== state.model.kind);
       const shown = [now, before.prediction, other?.prediction ?? now];  // of the reader's molecules and changes, some lie beyond the others
@@ -290,7 +290,7 @@
         ${state.beside ? `<rect x="-5.5" y="-5.5" width="11" height="11" transform="translate(${place(other.prediction)},12) rotate(45)" fill="var(--page)" stroke="currentColor" stroke-width="2"/>` : ""}`;
       find(".key").innerHTML = `<span><i></i>${state.beside ? about().title : "predicted"}</span>${
         state.beside ? `<span class="second"><i></i>${ABOUT[state.beside.kind].title}</span>` : ""}${moved ? '<span class="old"><i></i>before</span>' : ""}${others.length ? '<span class="others"><i></i>others</span>' : ""}${
-        value === null ? "" : '<span class="exact"><i></i>exact<span class="long"> (RDKit)</span></span>'}`;
+        value === null ? "<span>exact: needs RDKit</span>" : '<span class="exact"><i></i>exact<span class="long"> (RDKit)</span></span>'}`;
     }
 
     /** In what the molecule is unlike all that the model was trained on; "" if in nothing. */
@@ -305,6 +305,18 @@
         strange.length && `${named.join(" and ")}${more} ${verb} of a type (element, charge and hydrogens) that the training data do not contain`];
       const found = reasons.filter(Boolean);
       return found.length ? `Do not rely on this prediction: ${found.join("; and ")}.` : "";
+    }
+
+    /** A SMILES string without its marks of mirror images: "[C@@H]" is "C", "[N@+]" is "[N+]". */
+    const withoutMarks = (smiles) => smiles.replace(/\[([BCNOPSFI])@{1,2}H?\]/g, "$1").replace(/@/g, "");
+
+    /** In square brackets, as the marks need them, an atom counts as another type: that can be undone. */
+    function showBeyond() {
+      const said = beyond();
+      find(".beyond").textContent = said;
+      if (!said || !state.molecule.own || !state.molecule.name.includes("@")) return;
+      find(".beyond").append(" An atom in square brackets, as [C@H], counts as another type than C. The models do not read the marks @. ");
+      find(".beyond").insertAdjacentHTML("beforeend", '<button data-act="marks">Leave out the marks</button>');
     }
 
     const mine = {
@@ -883,10 +895,13 @@
         tell("");
         return molecule;
       } catch (error) {
-        tell(error.message);
+        tell(A_NAME.test(smiles) ? `“${smiles}” looks like a name. Type its SMILES, or choose a name from the list.` : error.message);
         return null;
       }
     }
+
+    const A_NAME = /^[A-Za-z][a-z]{3,}([ -][A-Za-z]+)*$/;
+    const named = (text) => data.molecules.find(({ name }) => name.toLowerCase() === text.toLowerCase());
 
     function tell(sentence) {
       find(".heard span").textContent = sentence;
@@ -895,8 +910,10 @@
 
     find(".own").addEventListener("submit", (event) => {
       event.preventDefault();
-      const molecule = result && heard(find(".own input").value);
+      const text = find(".own input").value.trim();
+      const molecule = result && (named(text) ?? heard(text));
       if (!molecule) return;
+      if (!molecule.own) tell("");
       takeMolecule(molecule);
       start();
       if (state.model.kind === "egt" && molecule.open) {
@@ -1012,6 +1029,11 @@
         find(".chips").focus({ preventScroll: true });
       } else if (act === "more") target.setAttribute("aria-expanded", find(".frame").classList.toggle("all"));
       else if (act === "link") copyLink(target);
+      else if (act === "marks") {
+        takeMolecule(heard(withoutMarks(state.molecule.name)));
+        start();
+        find(".own input").focus({ preventScroll: true });
+      }
       else if (target.className === "matrix") {
         const pair = pairAt(event);
         if (!pair) return;
