@@ -162,6 +162,8 @@ const LEADS = [
   [/^express(ive|ivity|iveness)\b/, "notebooks/03_message_passing.html#what-message-passing-cannot-see"],
   [/^oom$|out of memory|less memory/, "notebooks/12_from_a_laptop_to_a_cluster.html#two-ways-to-use-less-memory"],
   [/^laplacian eigen.?vectors?$/, "notebooks/04_positional_encodings.html#the-laplacian"],
+  [/^edge.?(channels?|embeddings?)$/, "notebooks/07_egt.html#a-vector-for-every-pair", "notebooks/07_egt.html#attention-updates-the-pairs"],
+  [/^neighbou?r(s|hoods?)?$/, "notebooks/03_message_passing.html#one-node-at-a-time"],
   [/^edge (features?|attributes?)$/, "notebooks/06_graphormer.html#edges-along-the-shortest-path"],
   [/^(skip|shortcut) connections?$/, "book/glossary.html#term-residual-connection"],
   [/^(graph)?gps$/, "book/after.html#message-passing-and-attention-side-by-side-gps"],
@@ -216,6 +218,7 @@ const LEADS = [
 // Words that the book writes otherwise.
 const OTHERWISE = [[/\bsqrt\b|√/g, "square root"], [/\battn\b/gi, "attention"], [/\bRWPE\b/gi, "RWSE"], [/\bECFP\d*\b/gi, "Morgan fingerprint"],
   [/\bchiral\w*/gi, "stereochemistry"], [/\b(xgboost|lightgbm)\b/gi, "boosted trees"],
+  [/\bedge.?channels?\b/gi, "pair vector"],  // the EGT paper's name
   [/\bdata(sets?)\b/gi, "data $1"], [/\^T\b/g, "ᵀ"], [/\^2\b/g, "²"]];
 
 // A question about two models is answered where they are side by side, one about a model's numbers with the results.
@@ -280,7 +283,20 @@ function search(question, slips = []) {
   const leads = direct.length ? direct : leading(meantByReader);
   const sections = leads.map((lead) => indexed().sections.find((each) => each.section.url === lead)?.section);
   const first = sections.filter(Boolean).map((section) => ({ section, asked: found[0]?.asked ?? [] }));
-  return [...first, ...found.filter(({ section }) => !leads.includes(section.url))].slice(0, 30);
+  return collapsed([...first, ...found.filter(({ section }) => !leads.includes(section.url))].slice(0, 30));
+}
+
+/** Of answers with the same words, the first, which counts the others: a sentence that stands in many cards. */
+function collapsed(found) {
+  const said = new Map();
+  return found.filter((each) => {
+    const { section, asked } = each;
+    each.words = section.names ? shortened(section.text) : excerpt(section.text, asked);
+    const key = `${section.title} · ${each.words}`;
+    if (said.has(key)) said.get(key).more += 1;
+    else said.set(key, Object.assign(each, { more: 0 }));
+    return said.get(key) === each;
+  });
 }
 
 /** The beginnings of words, one after the other: "norm" of "norms", "eigenvector" of "eigenvectors". */
@@ -288,6 +304,12 @@ function inOrder(phrase) {
   const beginnings = phrase.split(" ").map((word) => (word.startsWith(stem(word)) ? stem(word) : word).replace(/[^\p{L}\p{N}]/gu, ""));
   return new RegExp(`(?<= |^)${beginnings.join("\\p{L}* ")}\\p{L}*`, "gu");
 }
+
+const SENTENCE = /\n|(?<=[.!?])(?<!\b(?:Eqs?|al|vs|Fig)\.)\s+(?=[\p{Lu}“‘(])/u;
+
+/** Whether a sentence has all of these words. */
+const inOneSentence = (text, terms) => text.split(SENTENCE).some((sentence) =>
+  terms.every((term) => (sentence.match(WORD) ?? []).some((word) => term.has(american(word)))));
 
 /** Sections by relevance. With `missing`, a third of the words that are asked for may be missing, at least one. */
 function sectionsWith(question, slips, missing) {
@@ -319,9 +341,13 @@ function sectionsWith(question, slips, missing) {
     total /= 1 + without;
     if (!section.url.includes("#")) total *= 1.3;  // a page's own title and beginning
     if (asked.length > 1) {
-      if (plainTitle.match(together)) total += 20;
-      total += Math.min(12, 3000 * (plainText.match(together)?.length ?? 0) / length);
-    }
+      const inTitle = plainTitle.match(together);
+      const inText = plainText.match(together)?.length ?? 0;
+      if (inTitle) total += 20;
+      total += Math.min(12, 3000 * inText / length);
+      const unsaid = asked.filter((term) => !count(title, term) && !count(page, term));
+      if (!inText && !inOneSentence(section.text, unsaid)) total /= 3;  // each word somewhere else
+    } else if (section.names) total /= 2;  // a short definition, of another term, that uses the word
     if (section.title.startsWith("Exercise")) total /= 3;
     return total * WEIGHTS.find(([pattern]) => pattern.test(section.url))[1];
   };
@@ -347,12 +373,13 @@ const shortened = (text) => (text.length > 240 ? `${text.slice(0, 240).replace(/
 
 /** The sentence with most of the words, rather one without a hole where a formula cannot be shown. */
 function excerpt(text, asked) {
-  const sentences = text.split(/\n|(?<=[.!?])(?<!\b(?:Eqs?|al|vs|Fig)\.)\s+(?=[\p{Lu}“‘(])/u);
+  const sentences = text.split(SENTENCE);
   const worth = (sentence) => new Set((sentence.match(WRITTEN) ?? []).map((word) => which(word, asked))
     .filter((at) => at >= 0)).size - (sentence.includes("…") ? .9 : 0) -
     (sentence.includes(" · ") ? .5 : 0) - (sentence.length < 30 ? .5 : 0);
   const worths = sentences.map(worth);
-  return shortened(sentences[worths.indexOf(Math.max(...worths))].trim());
+  const best = sentences[worths.indexOf(Math.max(...worths))].trim();
+  return shortened(best.replace(/(\(…[,;] |[,:]? …(?=[ ,.;:)]|$))/gu, (hole) => (hole[0] === "(" ? "(" : "")));
 }
 
 function marked(text, asked, paragraph = document.createElement("p")) {
@@ -367,6 +394,12 @@ function marked(text, asked, paragraph = document.createElement("p")) {
   return paragraph;
 }
 
+/** The whole query, with the words of the book in place of those that it does not have. */
+const corrected = (query, slips) => query.trim().replace(WRITTEN, (word) => {
+  const slip = slips.find(([asked]) => asked === american(word.replace(/[-‑]/g, "")));
+  return slip ? inBook(slip[1]).toLowerCase() : word;
+});
+
 /** Shows the sections that answer in a place of the page; the fewer, the less they say. */
 function answer(query, place, root, most = 30) {
   const slips = [];
@@ -375,16 +408,17 @@ function answer(query, place, root, most = 30) {
   count.setAttribute("role", "status");
   const sections = found.length === 30 ? "The 30 best sections" : `${found.length} section${found.length > 1 ? "s" : ""}`;
   const none = Object.assign(document.createElement("a"), { href: `${root}book/glossary.html`, textContent: "glossary" });
-  const read = slips.length ? ` for ${slips.map(([, other]) => `“${inBook(other).toLowerCase()}”`).join(" and ")}; the book has no ${slips.map(([word]) => `“${word}”`).join(" or ")}` : "";
+  const read = slips.length ? ` for “${corrected(query, slips)}”; the book has no ${slips.map(([word]) => `“${word}”`).join(" or ")}` : "";
   if (found.length) count.textContent = sections + read;
   else if (query.trim()) count.append("No results. Check the spelling or see the ", none, ".");
   place.replaceChildren(count);
-  for (const { section, asked } of found.slice(0, most)) {
+  for (const { section, asked, words, more } of found.slice(0, most)) {
     const heading = Object.assign(document.createElement(most > 10 ? "h2" : "p"), { className: "found" });
     const link = Object.assign(document.createElement("a"), { href: root + section.url });
     heading.append(marked(section.title, asked, link));
     const page = Object.assign(document.createElement("p"), { className: "page" });
-    page.textContent = section.page === section.title ? "" : section.page;
-    place.append(heading, page, marked(section.names ? shortened(section.text) : excerpt(section.text, asked), asked));
+    page.textContent = (section.page === section.title ? "" : section.page) +
+      (more ? `, and ${more} more page${more > 1 ? "s" : ""} with these words` : "");
+    place.append(heading, page, marked(words, asked));
   }
 }

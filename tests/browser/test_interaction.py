@@ -297,6 +297,8 @@ FIRST_OF = {
     "eigenvector sign": "05_signnet.html",
     "sign ambiguity": "05_signnet.html",
     "edge features": "06_graphormer.html#edges-along-the-shortest-path",
+    "edge channels": "07_egt.html#a-vector-for-every-pair",  # the EGT paper's name
+    "neighbor": "03_message_passing.html#one-node-at-a-time",
     "VNode": "06_graphormer.html#vnode-the-layer-the-model",
     "RWPE": "glossary.html#term-RWSE",
     "graphgps": "after.html#message-passing-and-attention-side-by-side-gps",
@@ -364,6 +366,25 @@ def test_typical_queries_have_the_right_first_result(page, book):
       return slips;
     })""")
     assert slips == [[], []]  # neither is "sort" or "best"
+    notice = page.evaluate(
+        """() => {
+          const place = document.createElement("div");
+          answer("laplacain eigenvector", place, "");
+          return place.firstChild.textContent;
+        }"""
+    )
+    assert notice.endswith("for “laplacian eigenvector”; the book has no “laplacain”")
+    cards = page.evaluate(
+        "search('stereochemistry').map(({ section, more }) => [section.url.split('/')[1], more])"
+    )
+    assert cards[0][0] == "models"  # one of the cards, which counts the others
+    assert cards[0][1] >= 7
+    assert [place for place, _ in cards[1:] if place == "models"] == []
+    apart = page.evaluate(
+        """() => search("edge channels").slice(0, 5).map(({ section, asked }) =>
+          inOneSentence(`${section.title}. ${section.text}`, asked))"""
+    )
+    assert apart == [True] * 5
     known = page.evaluate(
         """() => LEADS.flatMap(([, ...urls]) => urls)
           .filter((url) => !SECTIONS.some((section) => section.url === url))"""
