@@ -88,14 +88,14 @@ gtcourse.tour = (function () {
       ask: ["Do the atoms with the most attention matter most for the prediction?", "yes, they must be", "not necessarily"],
       right: () => 1,
       text: () => `Attention need not be on the atoms that matter. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for
-        attention. Chapter 11 measures how far the two agree.`,
+        attention. Chapter 11 measures how far the two agree. The fields at the top<span class="phone">, behind “More”,</span> take a molecule of your own and put two models side by side.`,
     },
     {
-      title: "The puzzle of this page", kind: "csa", molecule: "diazepam", scope: "model", i: null, j: null, look: "models axis", see: [".axis", ".legend"],
+      title: "The puzzle of this page", kind: "csa", molecule: "diazepam", scope: "model", i: null, j: null, look: "models axis", see: [".molecule", ".legend"],
       ask: ["Diazepam again. CSA comes close to the exact value, and the other three are off by about 3. What does CSA read that they do not?", "which atoms share a bond", "which atoms share a ring", "how far apart two atoms are"],
       right: () => 1,
       text: ({ now, exact }) => `Diazepam has a ring of seven atoms, and penalised logP has a penalty for large rings. CSA predicts ${two(now)}, and RDKit computes ${two(exact)}.
-        The first answer below, under “Things to try”, checks it with a ring of six. The fields at the top<span class="phone">, behind “More”,</span> take a molecule of your own and put two models side by side.`,
+        Under “Things to try”, the first answer checks this with a ring of six atoms.`,
     },
   ];
 
