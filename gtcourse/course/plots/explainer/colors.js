@@ -4,10 +4,10 @@ gtcourse.colors = (function () {
   "use strict";
 
   const STOPS = {
-    light: { weight: ["#f0ece4", "#f4d5a9", "#efb36b", "#e98f38", "#da6710"],
-      number: ["#2c7cc2", "#97bfde", "#f0ece4", "#f0bb89", "#da6710"] },
-    dark: { weight: ["#2c2e33", "#59432d", "#915b28", "#cb7524", "#f68d2f"],
-      number: ["#5fadf0", "#406e95", "#2c2e33", "#8c5730", "#f68d2f"] },
+    light: { weight: ["#f0ece4", "#f4d09c", "#eda85a", "#e07f2a", "#c25507"],
+      number: ["#1f6cb0", "#8fb9dd", "#f0ece4", "#eeb57e", "#c25507"] },
+    dark: { weight: ["#3a3d45", "#69492e", "#915b28", "#cb7524", "#ffa347"],
+      number: ["#5fadf0", "#406e95", "#3a3d45", "#8c5730", "#ffa347"] },
   };
 
   const mode = () => {

@@ -62,7 +62,7 @@ gtcourse.look = (function () {
             --soft: color-mix(in srgb, currentColor 7%, transparent); --ink: var(--pst-color-text-base, CanvasText); --page: var(--pst-color-background, Canvas); }
     * { box-sizing: border-box; }
     [hidden] { display: none !important; }
-    .page { container-type: inline-size; font-size: 14.5px; --gold: ${COLORS.gate}; }
+    .page { container-type: inline-size; font-size: 14.5px; --gold: ${COLORS.gate}; --second: color-mix(in srgb, #ae419c 75%, var(--ink)); }
     .frame { position: relative; display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; }
     button, select, input { font: inherit; color: inherit; }
     button, select { background: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .55rem; cursor: pointer; max-width: 100%; }
@@ -149,7 +149,7 @@ gtcourse.look = (function () {
     .of-other { fill: var(--page); stroke: currentColor; stroke-width: 1.5; opacity: .75; }
     .key .others i { background: none; width: .55rem; height: .55rem; border: 1.5px solid currentColor; opacity: .75; }
     .key .old i { background: none; border: 1.5px solid currentColor; }
-    .key .second i { width: .6rem; height: .6rem; border-radius: 0; transform: rotate(45deg); background: var(--page); border: 2px solid currentColor; }
+    .key .second i { width: .6rem; height: .6rem; border-radius: 0; transform: rotate(45deg); background: var(--page); border: 2px solid var(--second); }
     .key .exact i { width: 3px; height: .8rem; border-radius: 0; background: ${COLORS.value}; vertical-align: -.1rem; }
     .made { display: flex; justify-content: space-between; align-items: center; gap: .5rem; margin-top: .3rem; }
     .made > button { flex: none; font-size: 13px; }
@@ -228,7 +228,7 @@ gtcourse.look = (function () {
     .comparing .beyond { grid-area: 5 / 1 / 6 / 3; margin-bottom: .3rem; }
     .two { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1.2rem; }
     .panel { display: grid; grid-template-rows: subgrid; grid-row: span 5; min-width: 0; border-top: 4px solid ${COLORS.node}; }
-    .panel + .panel { border-color: var(--ink); }
+    .panel + .panel { border-color: var(--second); }
     .panel h2 b { font-size: 16px; }
     .choose { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; font-size: 13.5px; margin-bottom: .3rem; }
     .halves { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: .6rem; align-items: start; }
@@ -275,6 +275,7 @@ gtcourse.look = (function () {
       .tour:has(p) { min-height: 7.8rem; }
     }
     @container (max-width: 1000px) {
+      .bar [data-beside] { max-width: 11.5rem; } /* so that the row does not break for longer names and numbers */
       .halves { grid-template-columns: minmax(0, 1fr); }
       .panel .path li { grid-template-columns: 6.6rem minmax(0, 1fr) auto; }
     }

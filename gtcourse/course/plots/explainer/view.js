@@ -287,7 +287,7 @@
         ${others.map(([kind, by]) => `<circle class="of-other" cx="${place(by)}" cy="12" r="4"><title>${ABOUT[kind].title}</title></circle>`).join("")}
         ${moved ? `<circle cx="${place(before.prediction)}" cy="12" r="5" fill="none" stroke="currentColor" stroke-width="1.5"/>` : ""}
         <circle cx="${place(now)}" cy="12" r="5.5" fill="${COLORS.node}"/>
-        ${state.beside ? `<rect x="-5.5" y="-5.5" width="11" height="11" transform="translate(${place(other.prediction)},12) rotate(45)" fill="var(--page)" stroke="currentColor" stroke-width="2"/>` : ""}`;
+        ${state.beside ? `<rect x="-5.5" y="-5.5" width="11" height="11" transform="translate(${place(other.prediction)},12) rotate(45)" fill="var(--page)" stroke="var(--second)" stroke-width="2"/>` : ""}`;
       find(".key").innerHTML = `<span><i></i>${state.beside ? about().title : "predicted"}</span>${
         state.beside ? `<span class="second"><i></i>${ABOUT[state.beside.kind].title}</span>` : ""}${moved ? '<span class="old"><i></i>before</span>' : ""}${others.length ? '<span class="others"><i></i>others</span>' : ""}${
         value === null ? "<span>exact: needs RDKit</span>" : '<span class="exact"><i></i>exact<span class="long"> (RDKit)</span></span>'}`;
