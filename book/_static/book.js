@@ -114,7 +114,8 @@ function fitTable(frame) {
   table.style.fontSize = "";
 }
 
-// The button below a figure (figures.py) opens it at its own size; a drawing's viewBox is in points, of
+// The button below a figure (figures.py) opens it at its own size or, where the window has more room, as
+// large as fits; a drawing's viewBox is in points, of
 // which a pixel is three quarters.
 function enlargeFigures() {
   for (const button of document.querySelectorAll(".bd-article .enlarge")) {
@@ -124,10 +125,14 @@ function enlargeFigures() {
   }
 }
 
-function show(drawing, width) {
+const ROOM = [40, 90];  // pixels beside an enlarged figure, and above and below it
+
+function show(drawing, own) {
+  const { width: shown, height } = drawing.getBoundingClientRect();
+  const width = Math.max(own, Math.min(innerWidth - ROOM[0], (innerHeight - ROOM[1]) * shown / height));
   const dialog = Object.assign(document.createElement("dialog"), { className: "enlarged" });
   const picture = drawing.cloneNode(true);
-  picture.style.cssText = `width: ${Math.round(width)}px; max-width: none; height: auto`;
+  picture.style.cssText = `width: ${Math.round(width)}px; max-width: none !important; height: auto; margin-inline: auto`;
   const close = Object.assign(document.createElement("button"), { textContent: "Close", type: "button" });
   close.addEventListener("click", () => dialog.close());
   const frame = document.createElement("div");

@@ -157,6 +157,19 @@ def test_a_drawing_of_molecules_opens_at_its_own_size(phone, book):
     assert phone.locator("dialog.enlarged svg").bounding_box()["width"] > 1.4 * shown
 
 
+def test_a_figure_is_enlarged_to_the_window_of_a_laptop(page, book):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{book}/{CHAPTER}")
+    figure = page.locator("figure", has_text="Figure 6.4.")
+    shown = figure.locator("svg[role=img]").bounding_box()["width"]
+    figure.get_by_role("button", name="Enlarge").click()
+    box = page.locator("dialog.enlarged svg").bounding_box()
+    assert shown > 560
+    assert box["width"] > 1.2 * shown or box["height"] > 680
+    assert box["y"] + box["height"] <= 800
+    page.get_by_role("button", name="Close").click()
+
+
 # The smallest letters of each drawing, in pixels: matplotlib draws them as outlines of 100 units.
 LETTERS = """() => [...document.querySelectorAll("article .cell > figure svg[role=img]")]
   .map((drawing) => {
