@@ -17,7 +17,7 @@ from gtcourse.graphs import collate, load_dataset
 from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.interpret import leave_one_out
 from gtcourse.predict import load
-from tests.browser.visit import SMALL, show_in
+from tests.browser.visit import FRAMES, SMALL, show_in
 from tools.chromium import PHONE
 from tools.paths import ROOT
 
@@ -149,22 +149,23 @@ def test_predictions_for_typed_molecules_equal_pytorchs(typed):
         assert gap.max() < 0.1
 
 
-@pytest.mark.parametrize("of", ["another order", "written bonds"])
-def test_predictions_do_not_depend_on_how_a_typed_molecule_is_written(typed, of):
+def test_predictions_do_not_depend_on_how_a_typed_molecule_is_written(typed):
     smiles = [graph.smiles for graph in load_dataset("molecules").test[:40]]
-    other = []
+    written = {"as in the data": smiles, "another order": [], "written bonds": []}
     for row, text in enumerate(smiles):
-        molecule = Chem.MolFromSmiles(text)
-        if of == "written bonds":
-            Chem.Kekulize(molecule, clearAromaticFlags=True)
-        order = torch.randperm(molecule.GetNumAtoms(), generator=torch.Generator().manual_seed(row))
-        molecule = Chem.RenumberAtoms(molecule, order.tolist())
-        other.append(
-            Chem.MolToSmiles(molecule, canonical=False, kekuleSmiles=of == "written bonds")
-        )
+        for of in ("another order", "written bonds"):
+            molecule = Chem.MolFromSmiles(text)
+            if of == "written bonds":
+                Chem.Kekulize(molecule, clearAromaticFlags=True)
+            generator = torch.Generator().manual_seed(row)
+            order = torch.randperm(molecule.GetNumAtoms(), generator=generator)
+            molecule = Chem.RenumberAtoms(molecule, order.tolist())
+            kekule = of == "written bonds"
+            written[of].append(Chem.MolToSmiles(molecule, canonical=False, kekuleSmiles=kekule))
     model = explorer.model(load("csa-100k/molecules"))
-    values = [[each[0][0] for each in typed([model], texts)] for texts in (smiles, other)]
-    assert values[1] == pytest.approx(values[0], abs=1e-6)
+    values = {of: [each[0][0] for each in typed([model], texts)] for of, texts in written.items()}
+    for of, found in values.items():
+        assert found == pytest.approx(values["as in the data"], abs=1e-6), of
 
 
 @pytest.mark.parametrize(
@@ -337,8 +338,9 @@ def explainer(page, book, errors):
     return opened
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
-@pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, PHONE])
+@pytest.mark.parametrize(
+    ("size", "mode"), [({"width": 1280, "height": 800}, "light"), (PHONE, "dark")]
+)
 def test_while_the_model_loads_only_what_needs_no_model_is_shown(page, book, errors, size, mode):
     """Coloured atoms with their names; and nothing of that moves when the model is there."""
     page.set_viewport_size(size)
@@ -496,15 +498,18 @@ def test_molecule_matrix_and_path_show_the_same_row_at_the_start(explainer):
 SMALL_LAPTOP = {"width": 1280, "height": 800}
 
 
-@pytest.mark.parametrize("model", ["csa", "graphormer", "egt", "grpe"])
-def test_all_parts_that_change_are_visible_on_a_small_laptop(explainer, page, model):
+def test_all_parts_that_change_are_visible_on_a_small_laptop(explainer, page):
     page.set_viewport_size(SMALL_LAPTOP)
-    host = explainer(f"#model={model}&molecule=capsaicin")
+    host = explainer("#model=csa&molecule=capsaicin")
     shown = (".prediction", ".chips", "fieldset", ".legend", ".flow", ".maps", ".matrix", ".path")
-    assert all(lowest(host.locator(part)) <= 800 for part in shown)
+    for model in ("CSA", "Graphormer", "EGT", "GRPE"):
+        host.locator("[data-model]", has_text=model).click()
+        expect(host.locator("[data-model][aria-pressed=true]")).to_have_text(model)
+        page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+        assert [part for part in shown if lowest(host.locator(part)) > 800] == [], model
     host.locator(".tour button").click()
     host.get_by_role("button", name="Skip").click()
-    assert all(lowest(host.locator(part)) <= 800 for part in shown)
+    assert [part for part in shown if lowest(host.locator(part)) > 800] == [], "in the tour"
 
 
 def lowest(place) -> float:
@@ -513,14 +518,37 @@ def lowest(place) -> float:
     return box["y"] + box["height"]
 
 
-@pytest.mark.parametrize("size", [SMALL_LAPTOP, {"width": 1440, "height": 900}, PHONE])
-def test_no_label_is_smaller_than_11_pixels(explainer, page, size):
-    page.set_viewport_size(size)
-    for model, molecule in (("csa", "aspirin"), ("grpe", "capsaicin"), ("egt", "camphor")):
-        host = explainer(f"#model={model}&molecule={molecule}&show=weight")
-        assert host.evaluate(SMALL) == []
-        host.locator(".picker summary").click()
-        assert host.evaluate(SMALL) == []
+TARGETS = """host => [...host.shadowRoot
+  .querySelectorAll("button, select, input, summary, .row label")]
+  .filter((each) => each.getClientRects().length && each.type !== "checkbox")
+  .map((each) => [each.textContent || each.ariaLabel, each.getBoundingClientRect()])
+  .filter(([, box]) => Math.min(box.width, box.height) < 24)
+  .map(([name, box]) => `${name.trim().slice(0, 30)}: ${box.width} × ${box.height}`)"""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "#model=csa&molecule=aspirin&show=weight",
+        "#model=grpe&molecule=capsaicin&show=weight",
+        "#model=egt&molecule=camphor&show=weight",
+        "#model=csa&beside=grpe",
+    ],
+)
+def test_labels_are_at_least_11_pixels_high_and_touch_targets_24(explainer, page, said):
+    """In a window that becomes a phone's, a small laptop's and a larger one's."""
+    page.set_viewport_size(PHONE)
+    host = explainer(said)
+    picker = host.locator(".picker summary")
+    for size in (PHONE, SMALL_LAPTOP, {"width": 1440, "height": 900}):
+        page.set_viewport_size(size)
+        page.evaluate(FRAMES)
+        assert host.evaluate(TARGETS) == [], size
+        assert host.evaluate(SMALL) == [], size
+        picker.click()
+        assert host.evaluate(SMALL) == [], f"with a list of molecules, {size}"
+        picker.click()
 
 
 def test_a_weight_of_zero_has_nearly_the_page_colour_in_both_modes(explainer, page):
@@ -601,27 +629,34 @@ def test_the_address_restores_choices_and_changes(explainer, page):
     assert [again.locator(part).inner_text() for part in parts] == shown
 
 
-@pytest.mark.parametrize(
-    ("smiles", "says"),
-    [
-        ("CCO", "has 3 atoms, and those in the training data have 9 to 37"),
-        ("C" * 54, "has 54 atoms, and those in the training data have 9 to 37"),
-        ("CCCCCCCCC[NH3+]", "N9 is of a type (element, charge and hydrogens)"),
-        ("C[NH3+]", "9 to 37; and N1 is of a type"),
-        ("CCCCCCCCO", ""),
-    ],
-)
-def test_a_molecule_unlike_the_training_data_shows_a_warning(explainer, page, smiles, says):
+def test_a_molecule_unlike_the_training_data_shows_a_warning(explainer, page):
     page.set_viewport_size(SMALL_LAPTOP)
-    host = explainer(f"#model=egt&smiles={quote(smiles)}")
-    assert host.locator(".molecule .atom").count() > 1
-    assert lowest(host.locator(".legend")) <= SMALL_LAPTOP["height"]
-    sentence = host.locator(".beyond").inner_text()
-    if says:
-        assert says in sentence
-        assert lowest(host.locator(".beyond")) < host.locator("fieldset").bounding_box()["y"]
-    else:
-        assert sentence == ""
+    host = explainer("#model=egt")
+    warnings = {
+        "CCO": "has 3 atoms, and those in the training data have 9 to 37",
+        "C" * 54: "has 54 atoms, and those in the training data have 9 to 37",
+        "CCCCCCCCC[NH3+]": "N9 is of a type (element, charge and hydrogens)",
+        "C[NH3+]": "9 to 37; and N1 is of a type",
+        "CCCCCCCCO": "",
+    }
+    for smiles, says in warnings.items():
+        write(host, smiles)
+        assert lowest(host.locator(".legend")) <= SMALL_LAPTOP["height"]
+        sentence = host.locator(".beyond").inner_text()
+        if says:
+            assert says in sentence
+            assert lowest(host.locator(".beyond")) < host.locator("fieldset").bounding_box()["y"]
+        else:
+            assert sentence == ""
+
+
+def write(host, smiles: str) -> None:
+    """Types a molecule, which is shown at once."""
+    field = host.get_by_label("your own molecule")
+    field.fill(smiles)
+    field.press("Enter")
+    atoms = Chem.MolFromSmiles(smiles).GetNumAtoms()
+    expect(host.locator(".molecule .atom")).to_have_count(atoms)
 
 
 def test_sizes_and_atom_types_trained_on_are_those_of_the_training_molecules():
@@ -711,6 +746,8 @@ def test_two_models_side_by_side_show_the_same_molecule_and_pair(explainer, page
         assert panel.locator(".atom.other").get_attribute("data-atom") == "4"
         assert panel.locator(".bars .now").count() == 1
     assert host.evaluate(SMALL) == []
+    if size != SMALL_LAPTOP:  # the numbers do not depend on the window
+        return
     beside = [panel.locator(".path li:not(.none) > span:last-child") for panel in panels.all()]
     beside = [part.evaluate_all(NUMBERS) for part in beside]
     predictions = host.locator(".prediction b").all_inner_texts()
@@ -746,22 +783,6 @@ def test_choosing_in_one_of_two_models_chooses_in_both(explainer, page):
     host.locator("[data-beside]").select_option("")
     host.locator(".flow .result").wait_for()
     assert panels.count() == 0
-
-
-TARGETS = """host => [...host.shadowRoot
-  .querySelectorAll("button, select, input, summary, .row label")]
-  .filter((each) => each.getClientRects().length && each.type !== "checkbox")
-  .map((each) => [each.textContent || each.ariaLabel, each.getBoundingClientRect()])
-  .filter(([, box]) => Math.min(box.width, box.height) < 24)
-  .map(([name, box]) => `${name.trim().slice(0, 30)}: ${box.width} × ${box.height}`)"""
-
-
-@pytest.mark.parametrize("size", [SMALL_LAPTOP, PHONE])
-@pytest.mark.parametrize("said", ["", "#model=egt", "#model=csa&beside=grpe"])
-def test_touch_targets_are_at_least_24_pixels_wide_and_high(explainer, page, size, said):
-    page.set_viewport_size(size)
-    host = explainer(said)
-    assert host.evaluate(TARGETS) == []
 
 
 def test_clicking_beside_an_atom_of_a_large_molecule_chooses_it(explainer, page):
@@ -869,6 +890,9 @@ def test_of_a_hand_edited_address_the_page_takes_what_exists(explainer, said, ch
     assert not re.search("undefined|NaN", text)
 
 
+TOP = "host => Math.round(host.shadowRoot.querySelector('.prediction').offsetTop)"
+
+
 def test_the_tour_can_be_followed_by_keyboard_and_restores_the_readers_state(explainer, page):
     host = explainer("#model=csa&molecule=caffeine&i=2&j=4&without=1")
     chosen = page.evaluate("location.hash")
@@ -878,9 +902,11 @@ def test_the_tour_can_be_followed_by_keyboard_and_restores_the_readers_state(exp
     tour.get_by_role("button", name="Next").press("Enter")
     tour.get_by_role("button", name="Back").press("Enter")
     models = set()
+    places = set()
     asked = 0
     for step in range(1, 13):
         tour.get_by_text(f"{step} of 12").wait_for()
+        places.add(host.evaluate(TOP))
         if tour.locator("[data-answer]").count():
             asked += 1
             first, second = tour.locator(".answers button").all()[:2]
@@ -897,10 +923,12 @@ def test_the_tour_can_be_followed_by_keyboard_and_restores_the_readers_state(exp
                 assert host.locator(".of-pair").inner_text().startswith(named)
             verdict = tour.locator("p b").nth(1).inner_text()
             assert verdict == "Right." or re.fullmatch(r"Not quite: .{2,40}\.", verdict)
+        places.add(host.evaluate(TOP))
         models.add(host.locator("[data-model][aria-pressed=true]").inner_text())
         page.keyboard.press("Enter")
     tour.get_by_text("Take the 12-step tour").wait_for()
     assert asked == 12
+    assert len(places) == 1  # the tool stays where it is
     assert models == {"CSA", "Graphormer", "EGT", "GRPE"}
     assert host.locator(".chips button").all_inner_texts() == ["without N1 ×"]
     assert page.evaluate("location.hash") == chosen
@@ -964,31 +992,31 @@ def test_nothing_moves_where_a_weight_is_cut_or_a_string_is_no_molecule(
     assert host.evaluate(PLACES) == before
 
 
-@pytest.mark.parametrize("width", [1280, 1000])
-def test_an_answer_of_the_tour_leaves_the_tool_where_it_is(explainer, page, width):
-    page.set_viewport_size({"width": width, "height": 800})
+def test_in_a_narrow_window_an_answer_of_the_tour_leaves_the_tool_where_it_is(explainer, page):
+    page.set_viewport_size({"width": 1000, "height": 800})
     host = explainer()
     host.locator(".tour button").click()
-    top = "host => Math.round(host.shadowRoot.querySelector('.prediction').offsetTop)"
     places = set()
     for step in range(1, 13):
         host.locator(".tour").get_by_text(f"{step} of 12").wait_for()
-        places.add(host.evaluate(top))
+        places.add(host.evaluate(TOP))
         host.get_by_role("button", name="Skip").click()
         host.locator(".tour .next").wait_for()
-        places.add(host.evaluate(top))
+        places.add(host.evaluate(TOP))
         host.locator(".tour .next").click()
     assert len(places) == 1
 
 
-@pytest.mark.parametrize(
-    "size", [SMALL_LAPTOP, {"width": 1920, "height": 1080}, {"width": 768, "height": 1024}, PHONE]
-)
-def test_the_text_follows_the_explainer_without_a_gap(explainer, page, size):
-    page.set_viewport_size(size)
+def test_the_text_follows_the_explainer_without_a_gap_in_windows_of_all_widths(explainer, page):
     host = explainer()
-    end = host.evaluate("host => host.shadowRoot.lastElementChild.getBoundingClientRect().bottom")
-    assert lowest(host) - end < 2
+    sizes = [SMALL_LAPTOP, {"width": 1920, "height": 1080}, {"width": 768, "height": 1024}, PHONE]
+    for size in sizes:
+        page.set_viewport_size(size)
+        page.evaluate(FRAMES)
+        end = host.evaluate(
+            "host => host.shadowRoot.lastElementChild.getBoundingClientRect().bottom"
+        )
+        assert lowest(host) - end < 2, size
 
 
 @pytest.mark.parametrize("atoms", [20, 48])
@@ -1024,14 +1052,15 @@ def test_on_a_phone_the_controls_of_the_explainer_take_two_rows(explainer, page)
     assert host.locator(".molecule .atom").count() == 3
 
 
-@pytest.mark.parametrize("smiles", ["C", "CC", "CCO", "C" * 54])
-def test_matrix_labels_are_not_cut_off(explainer, smiles):
-    host = explainer(f"#model=csa&smiles={smiles}")
+def test_matrix_labels_are_not_cut_off(explainer):
+    host = explainer("#model=csa")
     outside = """svg => [...svg.querySelectorAll("text")].filter((text) => {
       const [inner, outer] = [text.getBoundingClientRect(), svg.getBoundingClientRect()];
       return inner.left < outer.left || inner.right > outer.right || inner.bottom > outer.bottom;
     }).map((text) => text.textContent)"""
-    assert host.locator(".matrix svg").evaluate(outside) == []
+    for smiles in ("C", "CC", "CCO", "C" * 54):
+        write(host, smiles)
+        assert host.locator(".matrix svg").evaluate(outside) == [], smiles
 
 
 def box_of(place) -> dict:
@@ -1107,21 +1136,38 @@ LABELS = """svg => {
 }"""
 
 
-@pytest.mark.parametrize(("i", "j"), [(1, 3), (10, 11), (47, 46), (0, 47), (45, 0)])
-def test_the_chosen_labels_are_written_and_no_labels_touch(explainer, page, i, j):
+FAR_APART = [(1, 3), (10, 11), (47, 46), (0, 47), (45, 0)]
+
+
+def test_the_chosen_labels_of_a_large_matrix_are_written_and_no_labels_touch(explainer, page):
     page.set_viewport_size(SMALL_LAPTOP)
-    chosen = f"smiles={'C' * 48}&i={i}&j={j}"
-    host = explainer(f"#model=csa&{chosen}")
-    found = host.locator(".matrix svg").evaluate(LABELS)
-    assert sorted(found["bold"]) == sorted([f"C{i}", f"C{j}"])
-    assert (found["cut"], found["touching"]) == ([], [])
-    assert found["count"] > 20
-    host = explainer(f"#model=graphormer&smiles={'C' * 48}&i={i + 1}&j={j + 1}&beside=csa")
-    for bars in host.locator(".bars svg").all():
-        found = bars.evaluate(LABELS)
-        assert found["bold"] == [f"C{j}"]
-        assert (found["cut"], found["touching"]) == ([], [])
-        assert found["count"] > 8
+    host = explainer(f"#model=csa&smiles={'C' * 48}")
+    for i, j in FAR_APART:
+        host.locator(".cells rect").nth(48 * i + j).click()
+        page.mouse.move(1, 1)
+        expect(host.locator(".of-pair")).to_contain_text(f"C{i} looks at C{j}")
+        found = host.locator(".matrix svg").evaluate(LABELS)
+        assert sorted(found["bold"]) == sorted([f"C{i}", f"C{j}"])
+        assert (found["cut"], found["touching"]) == ([], []), (i, j)
+        assert found["count"] > 20
+
+
+def test_the_chosen_label_below_the_bars_of_two_models_is_written_and_touches_no_other(
+    explainer, page
+):
+    page.set_viewport_size(SMALL_LAPTOP)
+    host = explainer(f"#model=graphormer&smiles={'C' * 48}&beside=csa")
+    bars = host.locator(".bars svg")
+    for i, j in FAR_APART:
+        host.locator(".panel .atom").nth(i).click()
+        bar = bars.nth(1).locator("rect").nth(j).bounding_box()
+        page.mouse.click(bar["x"] + bar["width"] / 2, box_of(bars.nth(1))["y"] + 5)
+        page.mouse.move(1, 1)
+        for each in bars.all():
+            found = each.evaluate(LABELS)
+            assert found["bold"] == [f"C{j}"]
+            assert (found["cut"], found["touching"]) == ([], []), (i, j)
+            assert found["count"] > 8
 
 
 def test_a_removed_atom_has_an_empty_row_and_an_empty_column(explainer, page):
