@@ -3,12 +3,13 @@ somewhere, pictures that are described. What pages load is seen in the browser."
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup, NavigableString, Tag
 
 from tools.paths import HTML
 
@@ -53,31 +54,38 @@ def test_the_root_leads_to_the_first_page_and_is_described_as_it_is():
     assert len(described) > 7
 
 
-def read(html: str) -> Page:
+def parsed(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def read(html: str, soup: BeautifulSoup) -> Page:
     """In one walk over the elements: a drawing has thousands, and each CSS selector visits all."""
-    soup = BeautifulSoup(html, "html.parser")
     found = policy_faults(soup)
     found += [f"no line can break in the long formula {tex}" for tex in UNBREAKABLE.findall(html)]
-    links, ids, formulas, not_prose = [], set(), [], []
+    links, ids, formulas = [], set(), []
     for element in soup.find_all(True):
         ids.update((element.get("id"), element.get("name")))
-        is_math = element.name in ("span", "div") and "math" in element.get("class", ())
-        if is_math:
+        if is_math(element):
             formulas.append(element)
-        if is_math or element.name in NOT_PROSE:
-            not_prose.append(element)
         elif element.name == "a" and element.has_attr("href"):
             links.append(element["href"])
         elif element.name == "img":
             found += picture_faults(element)
         elif element.name == "svg":
             found += drawing_faults(element)
-    for element in not_prose:
-        element.extract()
-    texts = [text.strip() for article in soup.find_all("article") for text in article.strings]
-    found += [f"raw TeX in the text: {t[:70]!r}" for t in texts if RAW_TEX.search(t)]
+    texts = (text for article in soup.find_all("article") for text in article.strings)
+    raw = [text.strip() for text in texts if RAW_TEX.search(text) and is_prose(text)]
+    found += [f"raw TeX in the text: {text[:70]!r}" for text in raw]
     unset = [math.text[:70] for math in formulas if not is_set(math)]
     return Page(found, links, ids - {None}, len(formulas), unset)
+
+
+def is_math(element: Tag) -> bool:
+    return element.name in ("span", "div") and "math" in element.get("class", ())
+
+
+def is_prose(text: NavigableString) -> bool:
+    return not any(is_math(each) or each.name in NOT_PROSE for each in text.parents)
 
 
 def picture_faults(picture: Tag) -> list[str]:
@@ -117,61 +125,70 @@ def policy_faults(soup: BeautifulSoup) -> list[str]:
 
 
 def broken_links(pages: dict[str, Page], root: Path) -> list[str]:
+    @cache
+    def leads_to(folder: Path, path: str) -> tuple[bool, str]:
+        """Whether it exists, and its name in the book. Most links are in the menu of every page."""
+        target = folder / unquote(path)
+        return target.exists(), target.resolve().relative_to(root.resolve()).as_posix()
+
     found = []
     for name, page in pages.items():
         for link in page.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
-            path = (root / name).parent / unquote(parts.path) if parts.path else root / name
-            target = pages.get(path.resolve().relative_to(root.resolve()).as_posix())
-            if not path.exists():
+            folder = (root / name).parent
+            exists, target = leads_to(folder, parts.path) if parts.path else (True, name)
+            if not exists:
                 found.append(f"{name}: link to {link}, which does not exist")
-            elif parts.fragment and target and unquote(parts.fragment) not in target.ids:
+            elif (
+                parts.fragment
+                and target in pages
+                and unquote(parts.fragment) not in pages[target].ids
+            ):
                 found.append(f"{name}: link to {link}: no such place on that page")
     return found
 
 
 @pytest.fixture(scope="module")
-def pages() -> dict[str, Page]:
+def chapters() -> dict[str, BeautifulSoup]:
+    """By number."""
     if not (HTML / "index.html").exists():
         pytest.skip("there is no built book: make book builds it")
-    files = [path for path in sorted(HTML.rglob("*.html")) if "_static" not in path.parts]
-    return {p.relative_to(HTML).as_posix(): read(p.read_text(encoding="utf-8")) for p in files}
-
-
-def test_a_shared_link_shows_a_chapters_first_sentence_and_picture():
-    if not (HTML / "index.html").exists():
-        pytest.skip("there is no built book: make book builds it")
-    for path in sorted((HTML / "notebooks").glob("0[39]*.html")):
-        soup = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-        said = soup.select_one('meta[property="og:description"]')["content"]
-        first = soup.select_one("article p:not(:has(img))").get_text()
-        assert said[:40] == " ".join(first.split())[:40]
-        address = urlsplit(soup.select_one('meta[property="og:image"]')["content"])
-        assert address.scheme == "https"
-        picture = HTML / "_static/previews" / f"{path.name[:2]}.png"
-        assert address.path.endswith(f"/_static/previews/{picture.name}")
-        assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_every_chapter_picture_has_a_caption():
-    if not (HTML / "index.html").exists():
-        pytest.skip("there is no built book: make book builds it")
-    pages = [*(HTML / "notebooks").glob("[01]*.html"), HTML / "notebooks/data.html"]
-    for path in pages:
-        soup = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-        caption = soup.select_one("article img.chapter-picture + p.chapter-caption")
-        assert caption.get_text().endswith((".", "?"))
-    assert len(pages) == 13
+    return {path.name[:2]: parsed(path) for path in sorted((HTML / "notebooks").glob("[01]*.html"))}
 
 
 @pytest.fixture(scope="module")
-def chapters() -> dict[str, BeautifulSoup]:
-    if not (HTML / "index.html").exists():
-        pytest.skip("there is no built book: make book builds it")
-    files = sorted((HTML / "notebooks").glob("[01]*.html"))
-    return {path.name[:2]: BeautifulSoup(path.read_text("utf-8"), "html.parser") for path in files}
+def pages(chapters) -> dict[str, Page]:
+    found = {}
+    for path in sorted(HTML.rglob("*.html")):
+        if "_static" not in path.parts:
+            name = path.relative_to(HTML).as_posix()
+            is_chapter = path.parent.name == "notebooks" and path.name[:2] in chapters
+            soup = chapters[path.name[:2]] if is_chapter else parsed(path)
+            found[name] = read(path.read_text(encoding="utf-8"), soup)
+    return found
+
+
+@pytest.mark.parametrize("number", ["03", "09"])
+def test_a_shared_link_shows_a_chapters_first_sentence_and_picture(chapters, number):
+    soup = chapters[number]
+    said = soup.select_one('meta[property="og:description"]')["content"]
+    first = soup.select_one("article p:not(:has(img))").get_text()
+    assert said[:40] == " ".join(first.split())[:40]
+    address = urlsplit(soup.select_one('meta[property="og:image"]')["content"])
+    assert address.scheme == "https"
+    picture = HTML / "_static/previews" / f"{number}.png"
+    assert address.path.endswith(f"/_static/previews/{picture.name}")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_chapter_picture_has_a_caption(chapters):
+    pages = [*chapters.values(), parsed(HTML / "notebooks/data.html")]
+    for page in pages:
+        caption = page.select_one("article img.chapter-picture + p.chapter-caption")
+        assert caption.get_text().endswith((".", "?"))
+    assert len(pages) == 13
 
 
 def test_core_sections_are_marked_in_headings_contents_and_card(chapters):
