@@ -1,5 +1,9 @@
 """One thread, and the same random examples each time; of a nightly run, other ones each night."""
 
+import gc
+
+gc.disable()  # until all is read, or the collector visits PyTorch ten times while it is read
+
 import socket
 
 import pytest
@@ -24,6 +28,11 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("ci")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.freeze()  # what has been read so far stays to the end
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
