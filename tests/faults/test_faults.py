@@ -6,6 +6,7 @@
 import os
 import random
 import signal
+from functools import cache
 
 import pytest
 
@@ -33,16 +34,28 @@ def server():
     process.join()
 
 
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """By a job's name: what it computes without a fault, how long it takes, and a folder where
+    what it needs has been prepared. Each job is run once."""
+
+    @cache
+    def of(name):
+        job, result = JOBS[name]
+        place = tmp_path_factory.mktemp(name)
+        jobs.PREPARED.get(name, lambda place: None)(place)
+        ended = done(job, place / "whole")
+        assert ended.code == 0, ended.output
+        return result(place / "whole"), ended.seconds, place
+
+    return of
+
+
 @pytest.fixture(scope="module", params=JOBS)
-def whole(request, tmp_path_factory):
+def whole(request, alone):
     """A job, a function that reads its result, that result, and how long it takes."""
-    name = request.param
-    job, result = JOBS[name]
-    place = tmp_path_factory.mktemp(name)
-    jobs.PREPARED.get(name, lambda place: None)(place)
-    ended = done(job, place / "whole")
-    assert ended.code == 0, ended.output
-    return name, job, result, result(place / "whole"), ended.seconds, place
+    job, result = JOBS[request.param]
+    return request.param, job, result, *alone(request.param)
 
 
 @pytest.mark.parametrize("moment", range(MOMENTS))
@@ -91,15 +104,13 @@ def test_a_full_disk_raises_and_the_next_run_continues(whole):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 @pytest.mark.parametrize("command", ["train", "prepare"])
-def test_an_interrupted_command_continues_when_it_is_repeated(tmp_path, command, number):
-    jobs.PREPARED[command](tmp_path)
+def test_an_interrupted_command_continues_when_it_is_repeated(alone, command, number):
     job, result = JOBS[command]
-    alone = done(job, tmp_path / "alone")
-    assert alone.code == 0, alone.output
+    expected, seconds, place = alone(command)
     for share in (0.8, 0.6, 0.4, 0.2):  # it may have less to wait for than when it was measured
-        folder = tmp_path / f"stopped-{share}"
+        folder = place / f"stopped-{number.name}-{share}"
         child = Child(job, folder)
-        child.signal_after(share * alone.seconds, number)
+        child.signal_after(share * seconds, number)
         stopped = child.end()
         if stopped.code != 0:
             break
@@ -107,4 +118,4 @@ def test_an_interrupted_command_continues_when_it_is_repeated(tmp_path, command,
     assert f"stopped by {number.name}" in stopped.output
     assert "Traceback" not in stopped.output
     assert done(job, folder).code == 0
-    assert result(folder) == result(tmp_path / "alone")
+    assert result(folder) == expected
