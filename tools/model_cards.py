@@ -149,7 +149,7 @@ Which one should you use?
   molecules](../../notebooks/your_molecules.ipynb).
 - For molecules like the book's *embedded molecules*, 12,000 molecules from files that are installed
   with RDKit, use `csa-100k/molecules`. It has the lowest error in the second table. Both models
-  read the rings of a molecule. `csa/zinc` is a version without them.
+  read the rings of a molecule. `csa/zinc` is the version that does not.
 - For molecules of another kind, test several models on molecules whose values you know. We have not
   compared the models on such molecules.
 
@@ -162,7 +162,8 @@ model to train on your own data.
 
 *Models that were trained on 10,000 molecules of ZINC, and their mean absolute errors (MAE) on
 1,000 other molecules of ZINC. Each was trained with one seed, and all but EGT for far fewer epochs
-than in the paper, so the table compares these trained models. It does not rank the architectures.*
+than in the paper. The table therefore compares these particular models and does not rank the
+architectures.*
 
 {molecules}
 

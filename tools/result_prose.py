@@ -202,7 +202,7 @@ INDEX: dict[str, Callable[[], Numbers]] = {
     "although it has only about {parameters:,} parameters": lambda: {
         "parameters": round(run("egt-100k-spe-do/zinc").parameters, -3)
     },
-    "Its two errors are equal up to {gap:.3f}": gap_of_graphormer,
+    "Its two errors differ by at most {gap:.3f}": gap_of_graphormer,
     "Their validation errors are {low:.1f} to {high:.1f} times": ratios_in_between,
     "It has now trained for {epochs} epochs": lambda: {"epochs": len(bounded())},
     "took {low:.0f} to {high:.0f} minutes per seed": lambda: between(
