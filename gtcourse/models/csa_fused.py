@@ -37,7 +37,6 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numba import njit
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
@@ -45,6 +44,7 @@ from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.csa import CGT, CSALayer, EdgeMaps, EdgeTerms, direct
 from gtcourse.models.csa_pairs import PairFeatures, pair_features
 from gtcourse.models.fused import Array, Rows, as_array, check_tensor
+from gtcourse.models.fused_loops import compiled
 
 
 def encode(model: CGT, batch: GraphBatch) -> Tensor:
@@ -339,10 +339,6 @@ class _Fused(torch.autograd.Function):
             None,
             None,
         )
-
-
-# Sums may be reordered, and so vectorised. NaN and infinity stay what they are.
-compiled = njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy", cache=True)
 
 
 @compiled

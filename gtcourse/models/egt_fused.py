@@ -25,20 +25,19 @@ Shapes:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numba import njit
 from torch import Tensor
 
 from gtcourse.graphs.batch import GraphBatch, clipped
 from gtcourse.models.categories import CategoryEmbedding, real_edge_features
 from gtcourse.models.egt import EGT, EdgeInput, EGTAttention, EGTLayer
 from gtcourse.models.fused import Array, Rows, as_array, check_tensor
+from gtcourse.models.fused_loops import Loops, compiled
 
 
 def predict(model: EGT, batch: GraphBatch, *, return_distances: bool = False) -> list[Tensor]:
@@ -294,24 +293,6 @@ class _Attention(torch.autograd.Function):
             grad_terms.numpy(),
         )
         return grad_query, grad_key, grad_value, grad_terms, None, None, None, None, None
-
-
-# Sums may be reordered, and so vectorised. NaN and infinity stay what they are.
-compiled = njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy", cache=True)
-
-
-class Loops(NamedTuple):
-    """The loops over all pairs that :func:`loops_of` compiles.
-
-    Attributes:
-        score: The logits, and what the softmax takes the exponentials of.
-        gather: The softmax, and the gated sums over the keys of each query.
-        spread: The gradients of all that the other two have read.
-    """
-
-    score: Callable[..., None]
-    gather: Callable[..., None]
-    spread: Callable[..., None]
 
 
 @lru_cache

@@ -21,17 +21,16 @@ Shapes:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numba import njit
 from torch import Tensor
 
 from gtcourse.models.fused import Array, Rows, as_array, check_tensor
+from gtcourse.models.fused_loops import Loops, compiled
 from gtcourse.models.grpe import GRPE, GRPEAttention, GRPELayer, RelationTables
 
 
@@ -229,24 +228,6 @@ class _Attention(torch.autograd.Function):
             None,
             None,
         )
-
-
-# Sums may be reordered, and so vectorised. NaN and infinity stay what they are.
-compiled = njit(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy", cache=True)
-
-
-class Loops(NamedTuple):
-    """The loops over all pairs that :func:`loops_of` compiles.
-
-    Attributes:
-        score: What the softmax takes the exponentials of.
-        gather: The softmax, and the sums over the keys of each query.
-        spread: The gradients of all that the other two have read.
-    """
-
-    score: Callable[..., None]
-    gather: Callable[..., None]
-    spread: Callable[..., None]
 
 
 @lru_cache

@@ -21,13 +21,10 @@ from gtcourse.models.fused import Rows
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.recipe import with_form
 from tests.graphs.small import graph_of
+from tests.models.fused_forms import MASK, SCATTERED, SIZES, assert_alike, batch_of, draw
 from tests.models.small import ABLATED, CGTS, RINGED, encoded, in_use
 
-SIZES = (3, 1, 4)
 H, D = 2, 6
-MASK = torch.arange(5) < torch.tensor(SIZES)[:, None]
-SCATTERED = MASK[:, torch.tensor([3, 1, 4, 0, 2])]
-"""Padding between the nodes."""
 LONGER = torch.arange(17) < torch.tensor((7, 8, 17))[:, None]
 """Graphs around a multiple of 8 nodes, to which the loops lengthen the rows of keys."""
 
@@ -40,20 +37,6 @@ TRAINED = {
         CGTS["distances and added rings"], edge_ablation=0.5, readout="mean"
     ),
 }
-
-
-def draw(*shape: int, seed: int = 0, size: float = 1.0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return (size * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
-
-
-def batch_of(dtype: torch.dtype = torch.float64):
-    graphs = (
-        graph_of(6, [(0, 1), (1, 2), (2, 0), (3, 4)]),
-        graph_of(1, []),
-        graph_of(4, [(0, 1), (1, 2), (2, 3), (3, 0)]),
-    )
-    return collate(encoded(*graphs, dtype=dtype))
 
 
 def inputs(rows: Rows, size: float = 1.0) -> dict[str, Tensor]:
@@ -104,10 +87,6 @@ def gradients(output: Tensor, given: dict[str, Tensor], **options) -> dict[str, 
     weights = draw(*output.shape, seed=9).detach()
     found = torch.autograd.grad((output * weights).sum(), [*given.values()], **options)
     return dict(zip(given, found, strict=True))
-
-
-def assert_alike(got, expected, tolerance: float = 1e-12) -> None:
-    torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
 
 
 # One layer.

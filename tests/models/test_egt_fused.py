@@ -19,14 +19,10 @@ from gtcourse.models import EGT, EGTAttention, EGTConfig
 from gtcourse.models.egt_fused import _Attention, attention_of_rows
 from gtcourse.models.fused import Rows
 from tests.graphs.small import graph_of
+from tests.models.fused_forms import MASK, SCATTERED, SIZES, assert_alike, batch_of, draw
 from tests.models.small import EGTS, encoded, in_use
 
-SIZES = (3, 1, 4)
 H, D, D_EDGE = 2, 6, 5
-MASK = torch.arange(5) < torch.tensor(SIZES)[:, None]
-SCATTERED = MASK[:, torch.tensor([3, 1, 4, 0, 2])]
-"""Padding between the nodes."""
-
 OTHER = {"dropout", "numbers", "numbers, edge", "two columns"}
 """Other numbers drawn, or features that the batch below does not have."""
 
@@ -35,30 +31,12 @@ TRAINED = {
 }
 
 
-def draw(*shape: int, seed: int = 0, size: float = 1.0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return (size * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
-
-
-def batch_of(dtype: torch.dtype = torch.float64):
-    graphs = (
-        graph_of(6, [(0, 1), (1, 2), (2, 0), (3, 4)]),
-        graph_of(1, []),
-        graph_of(4, [(0, 1), (1, 2), (2, 3), (3, 0)]),
-    )
-    return collate(encoded(*graphs, dtype=dtype))
-
-
 def allowed_pairs(rows: Rows) -> Tensor:
     """Some of the pairs ``[P]``, each token and itself among them."""
     N = rows.shape[1]
     is_itself = rows.pairs // N % N == rows.pairs % N
     generator = torch.Generator().manual_seed(5)
     return is_itself | (torch.rand(len(rows.pairs), generator=generator) > 0.5)
-
-
-def assert_alike(got, expected, tolerance: float = 1e-12) -> None:
-    torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
 
 
 # One layer.

@@ -18,14 +18,10 @@ from gtcourse.models import GRPE, GRPEAttention, GRPEConfig, RelationTables
 from gtcourse.models.fused import Rows
 from gtcourse.models.grpe_fused import _Attention, attention_of_rows
 from tests.graphs.small import graph_of
+from tests.models.fused_forms import MASK, SCATTERED, SIZES, assert_alike, batch_of, draw
 from tests.models.small import GRPES, encoded, in_use
 
-SIZES = (3, 1, 4)
 H, D, T = 2, 6, 5
-MASK = torch.arange(5) < torch.tensor(SIZES)[:, None]
-SCATTERED = MASK[:, torch.tensor([3, 1, 4, 0, 2])]
-"""Padding between the nodes."""
-
 TABLES = {
     "all terms": ("key", "query", "value"),
     "no terms": (),
@@ -43,20 +39,6 @@ TRAINED = {
 }
 
 
-def draw(*shape: int, seed: int = 0, size: float = 1.0) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return (size * torch.randn(shape, generator=generator, dtype=torch.float64)).requires_grad_()
-
-
-def batch_of(dtype: torch.dtype = torch.float64):
-    graphs = (
-        graph_of(6, [(0, 1), (1, 2), (2, 0), (3, 4)]),
-        graph_of(1, []),
-        graph_of(4, [(0, 1), (1, 2), (2, 3), (3, 0)]),
-    )
-    return collate(encoded(*graphs, dtype=dtype))
-
-
 def relation_of(mask: Tensor) -> Tensor:
     """A relation for each pair, ``[B, N, N]``; that of (i, j) is not that of (j, i)."""
     B, N = mask.shape
@@ -68,10 +50,6 @@ def tables_of(names: tuple[str, ...]) -> RelationTables:
     return RelationTables(
         **{name: draw(T, widths[name], seed=20 + i) for i, name in enumerate(names)}
     )
-
-
-def assert_alike(got, expected, tolerance: float = 1e-12) -> None:
-    torch.testing.assert_close(got, expected, rtol=tolerance, atol=tolerance)
 
 
 # One layer.

@@ -454,7 +454,7 @@ def _all_multisets():
     _two_stars([0] * 12, [1]),  # one sum if a colour counts as 12 of the next
     ([10, 1, 1, 0], adjacency(4, (0, 1), (2, 3))),  # 10 and 1, or 1 and 0, written together
     _pairs_of_stars(*ALIKE),
-    # Many leaves, of which only the first or only the last differ.
+    # Many leaves: the two stars differ only in the first, or only in the last.
     _pairs_of_stars(([0] + [5] * 40, [1] + [5] * 40), ([5] * 40 + [8], [5] * 40 + [9])),
     ([0, -1, 0, 5], adjacency(4, (0, 1), (2, 3))),  # index -1 of a list is its last, 5
     _stars("0131 431 0311 013"),

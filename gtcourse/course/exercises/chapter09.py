@@ -163,7 +163,9 @@ def _with_zeros(d, N, seed):
 
 def _channels(draw: Draw):
     """Each node attends to itself in all channels."""
-    H, K, N = draw.number(1, 3), draw.number(1, 12), draw.number(1, 3)
+    H = draw.number(1, 3)
+    K = draw.number(1, 12)
+    N = draw.number(1, 3)
     shares = draw.numbers(H * K, N, N, of=(0.0, 1.0, 3.0, 0.125, 1 / 1024)) + torch.eye(N)
     return shares / shares.sum(dim=-1, keepdim=True), H
 

@@ -184,7 +184,8 @@ class Search:
         while size:
             start = 0
             while start < len(self.read):
-                left, right = self.read[:start], self.read[start + size :]
+                left = self.read[:start]
+                right = self.read[start + size :]
                 if not (self.accepts(left + right) or self.accepts(left + bytes(size) + right)):
                     start += size
             size //= 2
@@ -192,11 +193,16 @@ class Search:
     def lower(self) -> None:
         """Makes single bytes smaller, or all that are equal, or moves a smaller one forward."""
         for byte in sorted({*self.read}):
-            any(self.accepts(self.read.replace(bytes([byte]), bytes([n]))) for n in range(byte))
+            for n in range(byte):
+                if self.accepts(self.read.replace(bytes([byte]), bytes([n]))):
+                    break
         place = 0
         while place < len(self.read):
-            left, byte, right = self.read[:place], self.read[place], self.read[place + 1 :]
-            any(self.accepts_lower(left + bytes([n]), right) for n in range(byte))
+            left = self.read[:place]
+            right = self.read[place + 1 :]
+            for n in range(self.read[place]):
+                if self.accepts_lower(left + bytes([n]), right):
+                    break
             self.accepts(left + right[:1] + self.read[place : place + 1] + right[1:])
             place += 1
 
@@ -206,14 +212,15 @@ class Search:
             return False
         tape = Tape(left + right)
         self.case(Draw(tape))
+        if self.accepts(left + right):
+            return True
         fewer = len(left + right) - len(tape.read)
-        return self.accepts(left + right) or (
-            fewer > 0
-            and any(
-                self.accepts(left + right[:start] + right[start + fewer :])
-                for start in range(len(right) - fewer + 1)
-            )
-        )
+        if fewer <= 0:
+            return False
+        for start in range(len(right) - fewer + 1):
+            if self.accepts(left + right[:start] + right[start + fewer :]):
+                return True
+        return False
 
     def accepts(self, written: bytes) -> bool:
         """Whether these bytes give a smaller case that fails, which then replaces the last one."""
