@@ -31,6 +31,9 @@ FEW = 10
 UNKNOWN = ("", "na", "n/a", "nan", "null", "none")
 """Cells of a target that is not known, in upper or lower case."""
 
+AMBIGUOUS = ("none", "null")
+"""Those of them that can also be the name of a class, in upper or lower case."""
+
 DASHES = "\u2212\u2013\u2014"
 """A minus sign and dashes that word processors write in place of the hyphen of the keyboard."""
 
@@ -99,11 +102,15 @@ def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
         raise ValueError(f"{path} is empty; expected a header and a row for each molecule.")
     header = rows.pop(min(rows))
     for name in (smiles, *columns):
-        if header.count(name) != 1:
-            how = "has no column" if name not in header else "has more than one column"
+        if header.count(name) > 1:
+            raise ValueError(
+                f"{path} has more than one column {name!r}; expected each name once in the header "
+                f"({', '.join(header)})."
+            )
+        if name not in header:
             expected = "smiles (--smiles) to be one" if name == smiles else "one"
             raise ValueError(
-                f"{path} {how} {name!r}{_similar(name, header)}; expected {expected} of "
+                f"{path} has no column {name!r}{_similar(name, header)}; expected {expected} of "
                 f"{', '.join(header)}."
             )
     for line, row in rows.items():
@@ -176,7 +183,7 @@ def _text(path: Path) -> str:
 
 def _separator(text: str, smiles: str) -> str:
     """The first with which the header has the column, or else the one that makes most columns."""
-    first_line = next((line for line in text.splitlines() if line), "")
+    first_line = next((line for line in text.splitlines() if line.strip()), "")
     headers = {}
     for separator in SEPARATORS:
         headers[separator] = next(csv.reader([first_line], delimiter=separator), [])
@@ -188,7 +195,7 @@ def _separator(text: str, smiles: str) -> str:
 def _ragged(path: str | Path, line: int, row: list[str], header: list[str], separator: str) -> str:
     """A sentence about a row that has more or fewer cells than the header."""
     cause = "a cell that contains the separator has to be in quotation marks"
-    if row[-1] == "":
+    if len(row) > len(header) and row[-1] == "":
         cause = f"the line ends in {SEPARATORS[separator]}"
     elif separator == "," and any(_is_decimal_comma(*cells) for cells in pairwise(row)):
         cause += ", and a number has a decimal point"
@@ -311,11 +318,19 @@ def class_names(table: Table, path: str | Path, column: str) -> list[str]:
     """The classes of a column, in the order of their numbers: by value, or by the alphabet.
 
     Raises:
-        ValueError: there are fewer than two, two of them differ in upper and lower case alone, or
-            every row has a class of its own.
+        ValueError: a cell is "none" or "null", there are fewer than two classes, two of them differ
+            in upper and lower case alone, or every row has a class of its own.
     """
-    cells = [cell.strip() for _, cell in table[column].items()]
-    known = [cell for cell in cells if cell.lower() not in UNKNOWN]
+    known = []
+    for line, cell in table[column].items():
+        name = cell.strip()
+        if name.lower() in AMBIGUOUS:
+            raise ValueError(
+                f"{path}, line {line}, column {column!r} has {name!r}, which can be a class or "
+                "mean that the class is not known; expected another name, or an empty cell."
+            )
+        if name.lower() not in UNKNOWN:
+            known.append(name)
     names = sorted({*known})
     if len(names) < 2:
         raise ValueError(

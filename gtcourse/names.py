@@ -6,6 +6,7 @@ A wrong name of a recipe, a trained model or a data set is answered at once.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -72,12 +73,23 @@ def check_has_recipe(dataset: str) -> None:
         )
 
 
+FORMS = {
+    "csa": ("factorised", "direct", "chunked", "fused"),
+    "egt": ("direct", "fused"),
+    "grpe": ("direct", "fused"),
+}
+"""The forms of attention of the models that have several, by the first word of their recipes."""
+
+
 def check_form(form: str, recipe: str) -> None:
-    """Raises a ValueError if a form is given for a recipe of a model that has only one."""
-    if not recipe.startswith(("csa", "egt", "grpe")):
+    """Raises a ValueError if the model of a recipe does not have this form."""
+    forms = FORMS.get(re.split("[-/]", recipe)[0])
+    if forms is None:
         raise ValueError(
             f"form is {shown(form)} for {recipe}; expected a recipe of CSA, EGT or GRPE."
         )
+    if form not in forms:
+        raise ValueError(f"form is {shown(form)}; expected one of {', '.join(forms)}.")
 
 
 def check_data_source(source: str) -> None:

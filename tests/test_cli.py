@@ -152,6 +152,10 @@ WRONG = [
         "latin.csv, line 1: byte 0xe9 is not UTF-8",
     ),
     (
+        ("train", "egt-100k/zinc", "--form", "factorised"),
+        "form is 'factorised'; expected one of direct, fused.",
+    ),
+    (
         ("train", "gin/zinc", "--form", "fused"),
         "form is 'fused' for gin/zinc; expected a recipe of CSA, EGT or GRPE.",
     ),

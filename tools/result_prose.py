@@ -275,9 +275,11 @@ def errors_of_csa_with_buckets() -> Numbers:
     }
     without = [lowest[1, seed] for seed in (0, 1)]
     buckets = [lowest[8, seed] for seed in (0, 1)]
-    gaps = [more - less for more, less in zip(buckets, without, strict=True)]
-    assert min(gaps) > 0
-    assert max(gaps) < without[1] - without[0]
+    if not all(more > less for more, less in zip(buckets, without, strict=True)):
+        raise ValueError(
+            "results/runs.md says that buckets raise the error of csa-rings for both seeds; the "
+            f"record has {without} without them and {buckets} with them."
+        )
     return {
         "first": without[0],
         "second": without[1],

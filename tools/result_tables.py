@@ -806,7 +806,7 @@ def points(result: Result) -> list[Point]:
 def measured_elsewhere(about: str) -> str:
     """Whether, and for which models, this page measures the effect of a change."""
     if about == "size buckets":
-        return "[measured for GIN and GAT only](buckets-and-schedules)"
+        return "[measured for GIN, GAT and CSA with rings](buckets-and-schedules)"
     if about == "tested epoch":
         return "[validation errors of both epochs](scores-of-runs)"
     return NOT_MEASURED

@@ -43,7 +43,13 @@ from torch.utils.checkpoint import checkpoint
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.models.csa import CGT, CSALayer, EdgeMaps, EdgeTerms, direct
 from gtcourse.models.csa_pairs import PairFeatures, pair_features
-from gtcourse.models.fused import Array, Rows, as_array, check_tensor
+from gtcourse.models.fused import (
+    Array,
+    Rows,
+    as_array,
+    check_tensor,
+    refuse_second_derivative,
+)
 from gtcourse.models.fused_loops import compiled
 
 
@@ -137,8 +143,6 @@ def attend(
     """
     check_tensor(query, "factorised")
     factor = None if math.isfinite(clip) else terms.factor
-    if factor is None and math.isinf(clip):
-        factor = factor_of(terms.logits.detach(), rows)
     drop_factors = query.new_ones(len(rows.pairs)) if drop is None else drop  # [P]
     edge_values = torch.zeros_like(terms.logits) if terms.values is None else terms.values
     z, total, logits, edge_values = _Fused.apply(
@@ -291,8 +295,7 @@ class _Fused(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():  # once_differentiable would pass, and leave out terms
-            raise RuntimeError("form='fused' has no second derivative; expected 'direct'.")
+        refuse_second_derivative()
         grad_z, _, grad_logits, grad_edge_values = gradients
         if grad_z is None:  # the loss depends on later layers alone
             return None, None, None, grad_logits, grad_edge_values, None, None, None, None, None

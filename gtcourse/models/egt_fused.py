@@ -36,7 +36,13 @@ from torch import Tensor
 from gtcourse.graphs.batch import GraphBatch, clipped
 from gtcourse.models.categories import CategoryEmbedding, real_edge_features
 from gtcourse.models.egt import EGT, EdgeInput, EGTAttention, EGTLayer
-from gtcourse.models.fused import Array, Rows, as_array, check_tensor
+from gtcourse.models.fused import (
+    Array,
+    Rows,
+    as_array,
+    check_tensor,
+    refuse_second_derivative,
+)
 from gtcourse.models.fused_loops import Loops, compiled
 
 
@@ -263,8 +269,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():  # once_differentiable would pass, and leave out terms
-            raise RuntimeError("form='fused' has no second derivative; expected 'direct'.")
+        refuse_second_derivative()
         query, key, value, dot, attention, gate, starts = ctx.saved_tensors
         grad_heads, grad_logits = gradients
         if grad_heads is None:

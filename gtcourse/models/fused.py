@@ -84,3 +84,12 @@ def check_tensor(tensor: Tensor, other_form: str) -> None:
             f"form='fused' was given {tensor.dtype} on {tensor.device.type}; expected float32 or "
             f"float64 on the CPU, or form={other_form!r}."
         )
+
+
+def refuse_second_derivative() -> None:
+    """Raises a RuntimeError in a backward pass that is to be differentiated itself.
+
+    PyTorch's ``once_differentiable`` would let it pass, and leave out terms.
+    """
+    if torch.is_grad_enabled():
+        raise RuntimeError("form='fused' has no second derivative; expected 'direct'.")

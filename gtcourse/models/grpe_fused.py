@@ -29,7 +29,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from gtcourse.models.fused import Array, Rows, as_array, check_tensor
+from gtcourse.models.fused import (
+    Array,
+    Rows,
+    as_array,
+    check_tensor,
+    refuse_second_derivative,
+)
 from gtcourse.models.fused_loops import Loops, compiled
 from gtcourse.models.grpe import GRPE, GRPEAttention, GRPELayer, RelationTables
 
@@ -186,8 +192,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():  # once_differentiable would pass, and leave out terms
-            raise RuntimeError("form='fused' has no second derivative; expected 'direct'.")
+        refuse_second_derivative()
         query, key, value, attention, kept, pair, starts = ctx.saved_tensors
         grad_heads, grad_by_relation = gradients
         shape_of_query, shape_of_key, shape_by_relation = ctx.shapes

@@ -181,3 +181,36 @@ def test_classes_that_only_look_like_numbers_are_ordered_alphabetically(tmp_path
     content = "smiles,y\n" + "".join(f"{m},{'²-1'[i % 3]}\n" for i, m in enumerate(MOLECULES))
     path = written(tmp_path, content)
     assert class_names(read_table(path, "smiles", "y"), path, "y") == ["-", "1", "²"]
+
+
+@pytest.mark.parametrize("word", ["none", "None", "NULL"])
+def test_a_class_that_can_also_mean_unknown_is_rejected(tmp_path, word):
+    content = f"smiles,tox\nCCO,mild\nCCN,{word}\nCCC,severe\nCCCC,mild\n"
+    with pytest.raises(ValueError, match=f"line 3, column 'tox' has '{word}', which can be a cl"):
+        own(tmp_path, content, ("tox",), "classes")
+
+
+def test_cells_without_a_class_are_empty_or_na(tmp_path):
+    rows = "CCO,mild,train CCN,NA,train CCC,severe,val CCCC,,val CCCCC,mild,test C,severe,train"
+    content = "smiles,tox,part\n" + rows.replace(" ", "\n") + "\n"
+    data, skipped = own(tmp_path, content, ("tox",), "classes", split="part")
+    assert data.split_sizes == {"train": 2, "val": 1, "test": 1}
+    assert len(skipped) == 2
+
+
+def test_a_first_line_of_spaces_does_not_hide_the_separator(tmp_path):
+    path = written(tmp_path, "   \nsmiles;y\nCCO;1\n")
+    assert read_table(path, "smiles", "y").attrs["separator"] == ";"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("smiles,y,y\nCCO,1,2\n", r"expected each name once in the header \(smiles, y, y\)"),
+        ("smiles,a,b,c\nCCO,1,\n", "has 3 cells; expected 4.*has to be in quotation marks"),
+        ("smiles,a\nCCO,1,\n", "has 3 cells; expected 2.*the line ends in a comma"),
+    ],
+)
+def test_a_message_names_the_cause_that_fits_the_line(tmp_path, content, message):
+    with pytest.raises(ValueError, match=message):
+        read_table(written(tmp_path, content), "smiles", content.split(",")[1].split()[0])

@@ -5,8 +5,9 @@ beside small ones, sizes of 1, graphs without edges. All values are exact in sin
 that right answers in either precision stay within the tolerance.
 
 A case is computed from bytes, and the bytes of each case from its number alone. So every reader
-has the same cases. Hypothesis cannot promise this: it also draws constants that it finds in the
-modules that are loaded, no setting turns them off, and its draws change with its version.
+has the same cases, although a slow machine may not get through all of them in time. Hypothesis
+cannot promise this: it also draws constants that it finds in the modules that are loaded, no
+setting turns them off, and its draws change with its version.
 """
 
 from __future__ import annotations
