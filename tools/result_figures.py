@@ -160,7 +160,7 @@ def beside_authors(axes: np.ndarray, names: list[str]) -> None:
 
 
 class Curve(NamedTuple):
-    """The training loss of a run that diverged, by epoch."""
+    """The training loss of a complete run of csa-rings, by epoch."""
 
     label: str
     epochs: list[int]
@@ -170,36 +170,35 @@ class Curve(NamedTuple):
         return f"{self.label}: {self.losses[-1]:.3f} in epoch {self.epochs[-1]}"
 
 
-def diverged_runs() -> list[Curve]:
-    """The runs of csa-rings' complete protocol, all of which diverged."""
-    record = experiment("csa-rings-diverged")
-    names = {
-        "cpu": "seed 0, CPU",
-        "gpu": "seed 0, GPU from epoch 97",
-        "seed1": "seed 1, GPU from epoch 30",
-    }
+def loss_by_epoch(label: str, rows: list[dict]) -> Curve:
+    return Curve(label, [row["epoch"] for row in rows], [row["train_loss"] for row in rows])
+
+
+def complete_runs() -> list[Curve]:
+    """The runs of csa-rings' complete protocol: three that diverged, and one with a bound."""
+    diverged = experiment("csa-rings-diverged")
     return [
-        Curve(
-            name,
-            [row["epoch"] for row in record[key]],
-            [row["train_loss"] for row in record[key]],
-        )
-        for key, name in names.items()
+        loss_by_epoch("seed 0, CPU", diverged["cpu"]),
+        loss_by_epoch("seed 0, GPU from epoch 97", diverged["gpu"]),
+        loss_by_epoch("seed 1, GPU from epoch 30", diverged["seed1"]),
+        loss_by_epoch("logits bounded by 5, CPU", experiment("csa-rings-bounded")["curve"]),
     ]
 
 
 def divergence(ax: Axes, runs: list[Curve]) -> None:
     """Training loss by epoch, and the test error of the best predictor without a neural network."""
-    for run, style in zip(runs, ("-", ":", "--"), strict=True):
+    *diverged, bounded = runs
+    for run, style in zip(diverged, ("-", ":", "--"), strict=True):
         ax.plot(run.epochs, run.losses, style, color=model_color("csa-rings"), linewidth=1.6)
         ax.lines[-1].set_label(run.label)
-    ax.set(yscale="log", xlabel="epoch", ylabel="training loss", ylim=(0.12, 1.6))
-    ax.set_yticks([0.2, 0.5, 1], labels=["0.2", "0.5", "1"])
+    ax.plot(bounded.epochs, bounded.losses, color=INK, linewidth=1.2, label=bounded.label)
+    ax.set(yscale="log", xlabel="epoch", ylabel="training loss", ylim=(0.09, 1.6))
+    ax.set_yticks([0.1, 0.2, 0.5, 1], labels=["0.1", "0.2", "0.5", "1"])
     ax.minorticks_off()
     error = line_to_beat("zinc")[BEST_SIMPLE]
     ax.axhline(error, color=INK, linestyle=":", linewidth=1.2)
     ax.annotate("ridge, test", (310, error), (0, -13), ha="right", fontsize=10, **POINTS)
-    ax.legend(fontsize=10, loc="lower right")
+    ax.legend(fontsize=10, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
 
 
 def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
@@ -237,7 +236,7 @@ def main() -> int:
                 "figsize": (5.7, 4.4),
             },
         ),
-        "diverged": (divergence, diverged_runs(), {"figsize": (5.7, 2.8)}),
+        "diverged": (divergence, complete_runs(), {"figsize": (5.7, 3.4)}),
         "models": (bars, models, {"ncols": 2, "sharey": True, "figsize": (5.7, 4.2)}),
     }
     use_style()

@@ -48,7 +48,7 @@ def test_the_losses_of_the_authors_code_are_in_the_stated_ranges(page):
     continued = authors["curves"]
     assert {seed: len(curve) for seed, curve in continued.items()} == {"0": 21, "1": 4, "2": 4}
     assert all(curve[0]["epoch"] == 117 for curve in continued.values())
-    assert "in epochs 117 to 120, nor did the first up to epoch 137" in page
+    assert "in epochs 117 to 120. We continued the first of them up to epoch 137, and it" in page
     found = [epoch["train_loss"] for curve in continued.values() for epoch in curve]
     assert f"losses of the epochs lie {between(found, 3)}." in page
     same = authors["same function as ours"]
@@ -69,6 +69,23 @@ def test_the_losses_of_the_run_with_bounded_logits_are_in_the_stated_range(page)
         f"and the norm of the gradient stays below {norm}."
     )
     assert stated in page
+
+
+def test_our_run_with_bounded_logits_has_the_stated_length_and_rises(page):
+    found = record("bounded")
+    curve = found["curve"]
+    assert [row["epoch"] for row in curve] == [*range(len(curve))]
+    assert f"finished {len(curve)} of the {found['planned epochs']:,} epochs" in page
+    losses_of = [row["train_loss"] for row in curve]
+    rises = [losses_of[n] / losses_of[n - 1] for n in range(100, len(losses_of))]
+    assert f"is at most {ceil(100 * max(rises)) / 100:.2f} times that" in page
+    assert max(rises) < 1.5
+    jumps = []
+    for name in ("cpu", "gpu", "seed1"):
+        free = {row["epoch"]: row["train_loss"] for row in record("diverged")[name]}
+        jumps.append(max(free[n] / free[n - 1] for n in free if n > 100 and n - 1 in free))
+    assert min(jumps) > 3
+    assert "this factor was 3 or more" in page
 
 
 def test_our_runs_jump_in_the_stated_epochs_and_never_recover(page):
@@ -166,7 +183,11 @@ def test_the_results_page_counts_the_same_trials():
     assert "we repeated the last steps before the jump twenty times" in results
     assert "The loss jumped in only one of the twenty. In eight further trials" in results
     epochs = len(record("authors")["from scratch, logits bounded by 5"]["curve"])
-    assert f"It has now trained for {epochs} epochs without a jump" in results
+    ours = len(record("bounded")["curve"])
+    assert (
+        f"has finished {ours} epochs, and the other uses the authors' code and has finished "
+        f"{epochs}. Neither has jumped."
+    ) in results
 
 
 def test_the_trials_with_bounded_logits_end_lower_than_those_without(page):

@@ -1,0 +1,91 @@
+"""Trains csa-rings with the complete protocol and bounded logits, and records how far it has come.
+
+    python -m experiments.csa_bounded --folder FOLDER --data zinc12k.npz   # starts, or resumes
+    python -m experiments.csa_bounded --folder CONTROL --data zinc12k.npz --clip inf
+    python -m experiments.csa_bounded --folder FOLDER --control CONTROL --out RECORD.json
+
+The last command stores the curves so far. The control has the same seed and no bound. A few of its
+epochs show whether it begins as the run that diverged did.
+
+The bound is that of the first author's earlier code (see :mod:`experiments.csa_divergence`). Two
+thousand epochs take about a day of one core. The record states the commit that the run began with.
+"""
+
+import argparse
+import csv
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from experiments.csa_divergence import CLIP, NAME
+from experiments.runs import store_measurement
+from gtcourse.models import CGT
+from gtcourse.recipes import get_recipe
+from gtcourse.recipes.recipe import Recipe, with_form
+from gtcourse.runs import run
+
+COMMAND = "python -m experiments.csa_bounded"
+
+
+def with_bound(clip: float) -> Recipe:
+    recipe = with_form(get_recipe(NAME), "fused")
+    config = recipe.build_model.args[0]
+    return recipe.at(build_model=partial(CGT, replace(config, clip=clip)))
+
+
+def curve_so_far(folder: Path) -> list[dict[str, float]]:
+    """Training and validation error of each epoch that the run has finished."""
+    with (folder / "curve.csv").open(newline="", encoding="utf-8") as file:
+        return [
+            {
+                "epoch": int(row["epoch"]),
+                "train_loss": round(float(row["train_loss"]), 4),
+                "val_mae": round(float(row["val_mae"]), 4),
+            }
+            for row in csv.DictReader(file)
+        ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--folder", type=Path, required=True, help="of the run")
+    parser.add_argument("--data", help="an .npz graph file; to train")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--clip", type=float, default=CLIP, help="the bound; inf for none")
+    parser.add_argument("--control", type=Path, help="folder of a run with --clip inf")
+    parser.add_argument("--out", type=Path, help="store the curves here, and do not train")
+    arguments = parser.parse_args()
+    if (arguments.out is None) == (arguments.data is None):
+        parser.error("give either --data, to train, or --out, to store the curves")
+    if (arguments.out is None) != (arguments.control is None):
+        parser.error("--out and --control belong together")
+    if arguments.out is not None:
+        begun = json.loads((arguments.folder / "run.json").read_text(encoding="utf-8"))
+        content = {
+            "recipe": NAME,
+            "clip": CLIP,
+            "form": "fused",
+            "seed": begun["seed"],
+            "buckets": begun["config"]["buckets"],
+            "planned epochs": begun["config"]["epochs"],
+            "begun with commit": begun["commit"],
+            "curve": curve_so_far(arguments.folder),
+            "curve without the bound": curve_so_far(arguments.control),
+        }
+        store_measurement(arguments.out, content, COMMAND)
+        return
+    recipe = with_bound(arguments.clip)
+    run.train(
+        recipe,
+        run.data_for(recipe, arguments.data),
+        command=COMMAND,
+        seed=arguments.seed,
+        out=arguments.folder,
+        resume=None,
+        buckets=1,
+    )
+
+
+if __name__ == "__main__":
+    main()
