@@ -61,11 +61,11 @@ FAMILIES = {
 """Sections about what differs from the published runs, and how the names of their recipes begin."""
 PAPERS = {
     "Message passing": """\
-All recipes except `signnet/zinc` are those of {cite:t}`dwivedi2023benchmarking`. Their published
-errors are the values that the papers on Graphormer {cite:p}`ying2021graphormer` and EGT
-{cite:p}`hussain2021egt` quote from it. The recipe `signnet/zinc` is that of
-{cite:t}`lim2023signnet`. [Another page](differs-signnet) compares their code with the lecture and
-with the package.
+All recipes except `signnet/zinc` are those of {cite:t}`dwivedi2023benchmarking`. The published
+errors of these recipes are those that the papers on Graphormer {cite:p}`ying2021graphormer` and
+EGT {cite:p}`hussain2021egt` quote from the benchmark. The recipe `signnet/zinc` is that of
+{cite:t}`lim2023signnet`. The page [SignNet: paper, code and course](differs-signnet) compares
+their code with the lecture and with the package.
 
 Our runs say something about only two of these differences, the tested epoch and the size buckets.
 For the two GINs, the validation error of the last epoch is clearly higher than the lowest one. Size
@@ -73,8 +73,8 @@ buckets raised the error of GIN and GAT. The largest difference of `signnet/zinc
 run covers only a small part of the published one. We do not know how much the other differences
 matter.""",
     "Graphormer": """\
-The paper is {cite:t}`ying2021graphormer`. [Another page](differs-graphormer) compares the paper,
-its code and the package. Some training settings are listed only here.
+The paper is {cite:t}`ying2021graphormer`. The page [Graphormer: paper, code and
+course](differs-graphormer) lists more differences. Some training settings are listed only here.
 
 The largest difference is the budget: our run has 90 epochs instead of 10,000. We trained a model
 with the authors' code, using the learning rates, batch size, clipping and dropout of this run. Over
@@ -82,23 +82,23 @@ the first quarter of the epochs, it reached [similar errors](budget-or-code), so
 differences, such as the initial weights, seem to matter little in this phase. We do not know
 whether they matter in a complete run.""",
     "EGT": """\
-The paper is {cite:t}`hussain2021egt`. [Another page](differs-egt) compares the paper, its code and
-the package. Some training settings are listed only here.
+The paper is {cite:t}`hussain2021egt`. The page [EGT: paper, code and course](differs-egt)
+lists more differences. Some training settings are listed only here.
 
 For `egt-100k-spe-do/zinc`, our error agrees with the published one, so nothing suggests that any of
 the differences below matters much. But we have only one seed. For `egt-100k/pattern`, the largest
 differences are the number of epochs and the number of training graphs. We do not know how much the
 others matter.""",
     "GRPE": """\
-The paper is the first version of {cite:t}`park2022grpe`. [Another page](differs-grpe)
-compares the paper, its code and the package. Some training settings are listed only here.
+The paper is the first version of {cite:t}`park2022grpe`. The page [GRPE: paper, code
+and course](differs-grpe) lists more differences. Some training settings are listed only here.
 
 As for Graphormer, the largest difference is the budget, 90 epochs instead of 10,000. Over the first
 quarter of our run, a model that we trained with the authors' code reached [similar
 errors](budget-or-code).""",
     "CSA": """\
-The paper is {cite:t}`menegaux2023csa`. [Another page](differs-csa) compares the paper, its code and
-the package. Some training settings are listed only here.
+The paper is {cite:t}`menegaux2023csa`. The page [CSA: paper, code and course](differs-csa)
+lists more differences. Some training settings are listed only here.
 
 On ZINC, the largest difference is the budget: our runs have 100 epochs instead of 2,000. On
 PATTERN, the largest differences are the budget and the number of training graphs. We do not know

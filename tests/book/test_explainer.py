@@ -74,7 +74,7 @@ def test_the_contributions_of_atoms_are_recorded(page, found):
 
 def test_the_changes_after_a_cut_in_graphormer_are_recorded(page, found):
     cut = found["cut_weights"]
-    median = f"the median of the changes is {cut['first layer, median']:.2f} and the largest is "
+    median = f"The median of the changes is {cut['first layer, median']:.2f}, and the largest is "
     assert f"{median}{cut['first layer, largest']:.2f}." in page
     assert cut["last layer, largest"] == 0
 
