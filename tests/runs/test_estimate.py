@@ -1,10 +1,14 @@
 """Estimates of the time and memory of a run."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 import torch
 
 from gtcourse.encodings import encode
 from gtcourse.graphs import GraphDataset, collate
+from gtcourse.models import CGT
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.recipe import with_form
 from gtcourse.runs.estimate import estimate, in_words, memory_of, work_of
@@ -12,7 +16,9 @@ from gtcourse.train.costs import step_costs, stretched
 from tests.graphs.small import chain
 from tests.train.tiny_data import tiny
 
-RECIPE = get_recipe("csa-rings/zinc").at(epochs=3, batch_size=4)
+COMPLETE = get_recipe("csa-rings/zinc")
+SMALL = replace(COMPLETE.build_model.args[0], num_layers=2)
+RECIPE = COMPLETE.at(epochs=3, batch_size=4, build_model=partial(CGT, SMALL))
 
 
 def test_memory_is_estimated_for_a_batch_of_the_largest_graphs():
