@@ -154,11 +154,7 @@ def ten_seeds() -> dict[str, list[float]]:
 
 
 def failed_heads() -> dict[str, dict | list[float]]:
-    """Section 9.15: what two heads without colour attend to, and errors with other schedules.
-
-    The attention is that of node 0 to the near and to the far node of the wanted type, for each
-    head, as a mean over 1,000 puzzles.
-    """
+    """Section 9.15: attention of two heads to the wanted nodes, and errors after other training."""
     names = page("09", "found = {\n    (H, form)")
     away, error = names["away"][0], names["puzzle_error"]
     attention = {}
@@ -172,7 +168,7 @@ def failed_heads() -> dict[str, dict | list[float]]:
             E = E.unflatten(1, (2, -1)).mean(dim=2).repeat_interleave(E.shape[1] // 2, dim=1)
             layer = model.attention
             _, a = names["chromatic"](layer.query(h), layer.key(h), layer.value(h), E, 2)
-        of_heads = a[:, :: a.shape[1] // 2, 0]  # [1000, 2, 13]
+        of_heads = a[:, :: a.shape[1] // 2, 0]  # [1000, 2, 13], of node 0
         near, far = (
             (of_heads * (wanted & band)[:, None]).sum(dim=2).mean(dim=0).tolist()
             for band in ((away > 0) & (away < 4), away > 3)
