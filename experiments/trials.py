@@ -153,6 +153,34 @@ def ten_seeds() -> dict[str, list[float]]:
     }
 
 
+def failed_heads() -> dict[str, dict | list[float]]:
+    """Section 9.15: attention of two heads to the wanted nodes, and errors after other training."""
+    names = page("09", "found = {\n    (H, form)")
+    away, error = names["away"][0], names["puzzle_error"]
+    attention = {}
+    for seed in SEEDS:
+        model = names["train_finder"](2, False, seed)
+        types, numbers, _ = names["puzzles"](1000)
+        wanted = types == types[:, :1] - names["TYPES"]  # [1000, 13]
+        with torch.no_grad():
+            h = model.types(types) + model.number(numbers[..., None])
+            E = model.distance(names["away"]).permute(2, 0, 1)[None]
+            E = E.unflatten(1, (2, -1)).mean(dim=2).repeat_interleave(E.shape[1] // 2, dim=1)
+            layer = model.attention
+            _, a = names["chromatic"](layer.query(h), layer.key(h), layer.value(h), E, 2)
+        of_heads = a[:, :: a.shape[1] // 2, 0]  # [1000, 2, 13], of node 0
+        near, far = (
+            (of_heads * (wanted & band)[:, None]).sum(dim=2).mean(dim=0).tolist()
+            for band in ((away > 0) & (away < 4), away > 3)
+        )
+        attention[f"seed {seed}"] = {"near": near, "far": far}
+    return {
+        "attention": attention,
+        "2000 steps": [error(2, False, seed, steps=2000) for seed in range(10)],
+        "peak rate 0.04": [error(2, False, seed, peak=0.04) for seed in range(10)],
+    }
+
+
 TRIALS = {
     trial.__name__: trial
     for trial in (
@@ -165,6 +193,7 @@ TRIALS = {
         slow_bias,
         two_nearest,
         ten_seeds,
+        failed_heads,
     )
 }
 
