@@ -48,8 +48,8 @@ INSTEAD = {
     "bias": "With scripts enabled, you can change the scalars of a trained Graphormer here, "
     "and see how an atom’s attention and the prediction respond. The picture shows the attention "
     "of atom O3 of aspirin in head 6 of layer 1: 0.59 of it goes to the atoms three bonds away.",
-    "tour": "With scripts enabled, you can drag the points here, close gates, and watch which edges "
-    "EGT chooses. The picture shows its choice for one set of points.",
+    "tour": "With scripts enabled, you can drag the points here, close gates, and watch which "
+    "edges EGT chooses. The picture shows its choice for one set of points.",
     "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
     "outputs agree up to rounding.",
     "pair": "With scripts enabled, you can follow one pair of atoms here through the first layers "
