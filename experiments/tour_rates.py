@@ -1,4 +1,4 @@
-"""Chapter 07, section 7.8: the variants of EGT on few tours, each with a rate of its own.
+"""Chapter 07, section 7.7: the variants of EGT on few tours, each with a rate of its own.
 
     python -m experiments.tour_rates --seeds 0 1 2 3 4 5 6 7 8 9, about half an hour of one core
 

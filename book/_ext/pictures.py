@@ -26,7 +26,7 @@ PICTURES = {  # by name: the page and the heading of the section
     "ink": ("notebooks/03_message_passing", "over-squashing"),
     "basis": ("notebooks/04_positional_encodings", "three-laplacians-and-what-is-not-unique"),
     "bias": ("notebooks/06_graphormer", "vnode-the-layer-the-model"),
-    "tour": ("notebooks/07_egt", "choosing-the-edges-of-a-tour"),
+    "tour": ("notebooks/07_egt", "the-pairs-of-a-tour-layer-by-layer"),
     "pair": ("notebooks/10_one_framework", "nine-models-in-one-table"),
     "metro": ("notebooks/10_one_framework", "who-contains-whom"),
     "fool": ("notebooks/10_one_framework", "the-smallest-pair-that-fools-a-layer"),
@@ -48,8 +48,8 @@ INSTEAD = {
     "bias": "With scripts enabled, you can change the scalars of a trained Graphormer here, "
     "and see how an atom’s attention and the prediction respond. The picture shows the attention "
     "of atom O3 of aspirin in head 6 of layer 1: 0.59 of it goes to the atoms three bonds away.",
-    "tour": "With scripts enabled, you can drag cities here, and EGT chooses the edges of their "
-    "tour. The picture shows its choice for one set of cities.",
+    "tour": "With scripts enabled, you can drag the points here, close gates, and watch which "
+    "edges EGT chooses. The picture shows its choice for one set of points.",
     "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
     "outputs agree up to rounding.",
     "pair": "With scripts enabled, you can follow one pair of atoms here through the first layers "
@@ -81,7 +81,7 @@ ALT = {
     "bias": "A drawing of aspirin, coloured by the attention of its atom O3 in one head. Beside "
     "it, one bar for each distance shows the head’s scalar, and below each bar is the share of "
     "O3’s attention that goes to atoms at this distance.",
-    "tour": "Fourteen cities. The shortest tour is drawn in grey. The edges that EGT chooses are "
+    "tour": "Fourteen points. The shortest tour is drawn in grey. The edges that EGT chooses are "
     "orange, and most of them lie on the tour.",
     "metro": "Lines lead from CSA and GRPE by way of “bias + value”, and from EGT by way of EGT-U, "
     "to bias attention and on to the Transformer. Below, a curve on a logarithmic axis shows how "

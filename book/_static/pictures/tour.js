@@ -1,4 +1,4 @@
-// A tour being decided: chapter 07's EGT on cities that can be dragged. `data` is what
+// A tour being decided: chapter 07's EGT on points that can be dragged. `data` is what
 // experiments/tour_picture.py writes; gtcourse.pictures.tour(places, closed) is the model.
 (function (data) {
   "use strict";
@@ -121,15 +121,15 @@
   let optimal = null;
   let layer = data.layers;
   const closed = new Set();
-  place.innerHTML = `<p><b>EGT chooses a tour.</b> Drag the cities, or move the chosen one with the arrow keys. EGT decides which edges belong to the shortest tour.</p>
+  place.innerHTML = `<p><b>EGT chooses a tour.</b> Drag the points, or move the chosen one with the arrow keys. EGT decides which edges belong to the shortest tour.</p>
     <div class="question"></div>
-    <div class="two"><svg viewBox="${-EDGE} ${-EDGE} ${SIZE + 2 * EDGE} ${SIZE + 2 * EDGE}" role="group" aria-label="cities"></svg><div>
+    <div class="two"><svg viewBox="${-EDGE} ${-EDGE} ${SIZE + 2 * EDGE} ${SIZE + 2 * EDGE}" role="group" aria-label="points"></svg><div>
       <ul class="lines"><li><i class="edge"></i>EGT’s edges, wider where it is more certain</li><li><i class="best-tour"></i>the shortest tour, computed exactly</li>
-      <li><i class="rule"></i>each city’s two nearest neighbours</li></ul>
+      <li><i class="rule"></i>each point’s two nearest neighbours</li></ul>
       <label class="ride">layer <input type="range" min="1" max="${data.layers + 1}" value="${data.layers + 1}"></label><p class="which"></p>
       <div class="choices" role="group" aria-label="gates"><span>Close gates of layer</span>${Array.from({ length: data.layers }, (_, l) =>
         `<button type="button" data-gate="${l}" aria-label="close the gates of layer ${l + 1}" aria-pressed="false">${l + 1}</button>`).join("")}</div>
-      <p class="said" role="status"></p><div class="choices"><button type="button" data-new>Other cities</button><button type="button" data-reset>Start again</button></div></div></div>`;
+      <p class="said" role="status"></p><div class="choices"><button type="button" data-new>Other points</button><button type="button" data-reset>Start again</button></div></div></div>`;
   const find = (selector) => place.querySelector(selector);
   const svg = find("svg");
 
@@ -166,7 +166,7 @@
     const free = without.indexOf(Math.max(...without));
     const dearest = without.indexOf(Math.min(...without));
     gtcourse.guess(find(".question"), {
-      question: "Suppose that we close the gates of one layer, so that no attention passes there. For these cities, with which layer does EGT lose nothing?",
+      question: "Suppose that we close the gates of one layer, so that no attention passes there. For these points, with which layer does EGT lose nothing?",
       answers: without.map((_, l) => `layer ${l + 1}`),
       right: free,
       show: () => {
@@ -176,7 +176,7 @@
         draw();
       },
       truth: () => `F1 is ${whole.toFixed(2)} with all layers, and ${without.map((value, l) => `${value.toFixed(2)} without layer ${l + 1}`).join(", ")}. The messages of the last layer reach only
-        the cities’ vectors, and the answer is read from the pairs. Layer ${dearest + 1} costs most. Are other tours like this one?`,
+        the points’ vectors, and the answer is read from the pairs. Layer ${dearest + 1} costs most. Are other tours like this one?`,
     });
   }
 
@@ -206,7 +206,7 @@
     const line = (name, [i, j], more = "") => `<path class="${name}" d="M${at(i)}L${at(j)}" ${more}/>`;
     const cities = places.map((_, city) => {
       const [x, y] = at(city);
-      return `<circle class="city" cx="${x}" cy="${y}" r="6" data-city="${city}" role="button" tabindex="${city ? -1 : 0}" aria-label="city ${city + 1}"/>`;
+      return `<circle class="city" cx="${x}" cy="${y}" r="6" data-city="${city}" role="button" tabindex="${city ? -1 : 0}" aria-label="point ${city + 1}"/>`;
     });
     const reaches = places.map((_, city) => {
       const [x, y] = at(city);
@@ -219,7 +219,7 @@
     if (focused !== undefined) svg.querySelector(`.city[data-city="${focused}"]`)?.focus({ preventScroll: true });
     find(".which").textContent = final ? "EGT’s answer" : `attention of layer ${layer + 1}, the mean over heads after the gate`;
     find(".said").innerHTML = `F1 on this tour, 1 if all edges agree: EGT <b>${f1(chosen, optimal).toFixed(2)}</b>, two nearest ${f1(rule, optimal).toFixed(2)}.
-      On the 100 test tours of this run: EGT ${data.f1.toFixed(2)}.${closed.has(data.layers - 1) ? " The messages of the last layer reach only the cities’ vectors, and the answer is read from the pairs, so closing its gates costs nothing." : ""}`;
+      On the 100 test tours of this run: EGT ${data.f1.toFixed(2)}.${closed.has(data.layers - 1) ? " The messages of the last layer reach only the points’ vectors, and the answer is read from the pairs, so closing its gates costs nothing." : ""}`;
   }
 
   function move(city, to) {
