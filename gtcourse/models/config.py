@@ -6,8 +6,8 @@ The type of a field says which values are allowed; :func:`check_config` reads th
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import fields
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Self, Union, cast, get_args, get_origin, get_type_hints
@@ -41,6 +41,23 @@ class Config:
         accept_numbers_of_numpy(self)
         accept_one_column(self)
         check_config(self)
+
+    @classmethod
+    def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
+        """Recorded fields as today's release writes them.
+
+        A field that is missing was added after the record was written. Its default is what the
+        model computed before.
+
+        Args:
+            recorded: The text of each field (``repr``), by its name. Other names are kept.
+        """
+        defaults = {
+            field.name: repr(field.default)
+            for field in fields(cls)  # type: ignore[arg-type]
+            if field.default is not MISSING
+        }
+        return defaults | dict(recorded)
 
 
 class GraphConfig(Config):
