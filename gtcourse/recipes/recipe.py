@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.resources import files
 from types import FunctionType
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from torch import nn
 from torch.optim import AdamW, Optimizer
@@ -25,7 +25,7 @@ from gtcourse.encodings import Encoding
 from gtcourse.graphs.arguments import is_one_of
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.messages import shown
-from gtcourse.models.config import Config, GraphConfig, PositiveFloat, PositiveInt
+from gtcourse.models.config import Config, PositiveFloat, PositiveInt
 from gtcourse.train import tasks
 from gtcourse.train.checkpoint import History
 from gtcourse.train.flag import Flag
@@ -261,20 +261,18 @@ def with_form(recipe: Recipe, form: str) -> Recipe:
     if not isinstance(recipe, Recipe):
         raise ValueError(f"recipe is {shown(recipe)}; expected a Recipe.")
     build = recipe.build_model
-    config: Any = None
-    if isinstance(build, partial) and build.args:
-        config = build.args[0]
-    if not isinstance(config, GraphConfig) or "form" not in vars(config):
+    has_forms = models.CGTConfig | models.EGTConfig | models.GRPEConfig
+    if not isinstance(build, partial) or not build.args or not isinstance(build.args[0], has_forms):
         raise ValueError(
             f"form is {shown(form)} for {recipe.name}; expected a recipe of CSA, EGT or GRPE."
         )
+    config = build.args[0]
     forms = get_args(get_type_hints(type(config))["form"])
     if not is_one_of(form, forms):
         raise ValueError(f"form is {shown(form)}; expected one of {', '.join(forms)}.")
-    given = cast("partial[nn.Module]", build)
-    changed = replace(cast(Any, config), form=form)
-    build = partial(given.func, changed, *given.args[1:], **given.keywords)
-    return replace(recipe, build_model=build)
+    changed = replace(config, form=form)  # type: ignore[arg-type]  # one of the forms
+    changed_build = partial(build.func, changed, *build.args[1:], **build.keywords)
+    return replace(recipe, build_model=changed_build)
 
 
 def printed_score(printed: str, task: Task) -> tuple[float, ...]:
