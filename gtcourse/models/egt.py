@@ -675,7 +675,7 @@ class EGT(nn.Module):
                 self, batch, return_distances=return_distances
             )
         else:
-            prediction, distances, attention = self.predict(
+            prediction, distances, attention = self._predict(
                 batch, return_distances=return_distances, return_attention=return_attention
             )
         if self.config.num_targets == 1:
@@ -687,7 +687,7 @@ class EGT(nn.Module):
             results.append(attention)
         return prediction if len(results) == 1 else tuple(results)
 
-    def predict(
+    def _predict(
         self, batch: GraphBatch, *, return_distances: bool, return_attention: bool
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """The three results of :meth:`forward`, in the form "direct", before an axis is left out.
