@@ -8,7 +8,6 @@ Also two linear fits, one of which knows how many atoms there are at each distan
 of the lowest error that a function of the molecule can have.
 """
 
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import cache, partial
@@ -242,7 +241,9 @@ def floors(graphs: list[Data]) -> dict[str, float]:
     other draws errs by a little more. The median of all draws, the predicted one among them, errs
     by a little less.
     """
-    of_one_pair, above, below = [], [], []
+    of_one_pair = []
+    above = []
+    below = []
     for graph in graphs:
         y = conformers(graph)
         if len(y) > 1:
@@ -281,8 +282,6 @@ def store_context() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 1:  # everything
-        store_context()
     main(
         "chapter06",
         RUNS,
@@ -290,4 +289,5 @@ if __name__ == "__main__":
         title="in-space-{}/molecules",
         module="atoms_in_space",
         rates=RATES,
+        context=store_context,
     )

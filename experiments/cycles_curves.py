@@ -6,7 +6,6 @@ degrees. The rate is constant, so that the runs
 can be compared after any number of epochs, and it is chosen for each encoding.
 """
 
-import sys
 import time
 from dataclasses import replace
 
@@ -86,8 +85,6 @@ def store_costs() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 1:  # everything
-        store_costs()
     main(
         "chapter05",
         RUNS,
@@ -95,4 +92,5 @@ if __name__ == "__main__":
         title="cycles-curve-{}/cycles",
         module="cycles_curves",
         rates=RATES,
+        context=store_costs,
     )

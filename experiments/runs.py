@@ -5,6 +5,7 @@ AdamW with a one-cycle schedule, the best weights of validation, and the records
 
 import argparse
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -163,6 +164,7 @@ def main(
     title: str = "{}",
     module: str | None = None,
     rates: Sequence[float] = (),
+    context: Callable[[], None] | None = None,
 ) -> None:
     """Trains what the command line asks for: which runs, which seeds, how many epochs.
 
@@ -172,7 +174,10 @@ def main(
         title: how a record is called, with a place for the run's name.
         module: the script's name, if it is not the chapter's.
         rates: from which each run's rate is chosen; see :func:`tuned`.
+        context: stores what the runs are compared with; called if the command line is empty.
     """
+    if context is not None and len(sys.argv) == 1:
+        context()
     parser = argparse.ArgumentParser(description=f"Recorded runs of {chapter}.")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(runs)}; all by default")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])

@@ -32,6 +32,7 @@ from typer import Argument, Option
 
 from gtcourse import __version__
 from gtcourse.csv_file import (
+    AUTOMATIC_SPLITS,
     TextTable,
     check_split,
     check_target_names,
@@ -456,8 +457,9 @@ def train(
     are_several = len(seed) > 1 or (folds is not None and fold is None)
     table: TextTable | None = None
     if csv is not None:
-        split_column = [] if split in ("scaffold", "random") else [split]
-        table = _text_table(csv, smiles, *target, *split_column)
+        split_column = None if split in AUTOMATIC_SPLITS else split
+        columns = target if split_column is None else [*target, split_column]
+        table = _text_table(csv, smiles, *columns)
         if not are_several:  # each of several runs says so
             _say_separator(csv, table)
         _check_table(table, csv, smiles, target, task, split_column, folds)
@@ -476,12 +478,11 @@ def train(
     chosen = get_recipe(recipe)
     if form is not None:
         chosen = with_form(chosen, form.value)
-    if csv is None:
+    if csv is None or table is None:  # both or none
         dataset = run.data_for(chosen, data)
         if start is not None:
             chosen = fine_tuned(chosen, start)
     else:
-        assert table is not None  # read above
         chosen, dataset = _own_molecules(
             chosen,
             csv,
@@ -824,6 +825,7 @@ def predict(
 
     table = pandas_table(read)
     predictor = load_ensemble(model) if ensemble else load(model)
+    # The record did not say so of an ensemble, and of a run whose record cannot be read.
     if logits and (predictor.task is None or predictor.task.kind == "value"):
         raise ValueError(no_logits)
     members = predictor.members if isinstance(predictor, Ensemble) else [predictor]
@@ -946,14 +948,14 @@ def _check_table(
     smiles: str,
     targets: list[str],
     task: str,
-    split_column: list[str],
+    split_column: str | None,
     folds: int | None,
 ) -> None:
     """Raises a ValueError for what ``read_csv`` could not use, before PyTorch is imported."""
     check_target_names(smiles, targets)
     check_targets(table, csv, targets, task)
-    for column in split_column:
-        check_split(table, csv, column)
+    if split_column is not None:
+        check_split(table, csv, split_column)
     if folds is not None and folds > len(table):
         raise ValueError(
             f"--folds is {folds}, but {csv} has {len(table)} rows; expected at most {len(table)}."
@@ -1103,6 +1105,7 @@ def _own_molecules(
         largest_fragment=largest_fragment,
         max_atoms=max_atoms,
         fold=fold,
+        table=table,
     )
     for line in skipped[:5]:
         print(f"left out: {line}")

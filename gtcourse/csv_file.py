@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from gtcourse.messages import shown
 from gtcourse.names import check_table_exists
@@ -43,6 +42,9 @@ WORDS = {"true": 1.0, "false": 0.0}
 TRAIN = 0
 VAL = 1
 TEST = 2
+AUTOMATIC_SPLITS = ("scaffold", "random")
+"""Splits that are made; any other is a column of the file."""
+
 SPLIT_NAMES = {"train": TRAIN, "val": VAL, "valid": VAL, "validation": VAL, "test": TEST}
 """What a column that names the split may hold, in upper or lower case."""
 
@@ -71,13 +73,6 @@ class TextTable:
         """The cells of a column, by their lines."""
         column = self.header.index(name)
         return {line: row[column] for line, row in self.rows.items()}
-
-
-Table = Any
-"""A :class:`TextTable`, or a table of pandas, which has no types.
-
-In both, ``table[name].items()`` are the lines and the texts of the cells of a column.
-"""
 
 
 def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
@@ -219,7 +214,7 @@ def check_target_names(smiles: str, targets: Sequence[str]) -> None:
         raise ValueError(f"targets is {targets}; expected columns other than that of the SMILES.")
 
 
-def check_targets(table: Table, path: str | Path, columns: Sequence[str], task: str) -> None:
+def check_targets(table: TextTable, path: str | Path, columns: Sequence[str], task: str) -> None:
     """Raises a ValueError if these columns do not hold what the task predicts."""
     if task == "classes":
         class_names(table, path, only_column(columns))
@@ -228,15 +223,16 @@ def check_targets(table: Table, path: str | Path, columns: Sequence[str], task: 
         target_values(table, path, name, task)
 
 
-def check_split(table: Table, path: str | Path, column: str) -> None:
+def check_split(table: TextTable, path: str | Path, column: str) -> None:
     """Raises a ValueError if no cell of the column that names the split is train, val or test.
 
-    Some cells may be something else, since rows that are left out need no part of the split.
+    Some cells may be something else, since rows that are left out need no part of the split. The
+    table has one row or more.
     """
-    cells = [*table[column].items()]
-    if not any(cell.strip().lower() in SPLIT_NAMES for _, cell in cells):
-        for line, cell in cells:
-            part_of(cell, path, line, column)
+    cells = table[column]
+    if not any(cell.strip().lower() in SPLIT_NAMES for cell in cells.values()):
+        first_line = min(cells)
+        raise ValueError(_no_part(cells[first_line], path, first_line, column))
 
 
 def part_of(cell: str, path: str | Path, line: int, column: str) -> int:
@@ -247,13 +243,16 @@ def part_of(cell: str, path: str | Path, line: int, column: str) -> int:
     """
     word = cell.strip().lower()
     if word not in SPLIT_NAMES:
-        raise ValueError(
-            f"{path}, line {line}, column {column!r} has {cell!r}; expected train, val or test."
-        )
+        raise ValueError(_no_part(cell, path, line, column))
     return SPLIT_NAMES[word]
 
 
-def target_values(table: Table, path: str | Path, column: str, task: str) -> list[float]:
+def _no_part(cell: str, path: str | Path, line: int, column: str) -> str:
+    """A sentence about a cell that names no part of the split."""
+    return f"{path}, line {line}, column {column!r} has {cell!r}; expected train, val or test."
+
+
+def target_values(table: TextTable, path: str | Path, column: str, task: str) -> list[float]:
     """The numbers in a column for the task "regression" or "binary", NaN where one is unknown.
 
     Raises:
@@ -314,7 +313,7 @@ def only_column(columns: Sequence[str]) -> str:
     return columns[0]
 
 
-def class_names(table: Table, path: str | Path, column: str) -> list[str]:
+def class_names(table: TextTable, path: str | Path, column: str) -> list[str]:
     """The classes of a column, in the order of their numbers: by value, or by the alphabet.
 
     Raises:

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from gtcourse.messages import shown
 
@@ -247,8 +247,8 @@ def predicts_values(model: str | Path) -> bool:
         else:
             record = json.loads(path.read_text(encoding="utf-8"))
         own_data = record["config"].get("changed", {}).get("own_data")
-        if own_data is not None:
-            return own_data["task"] == "regression"
-        return record["data"]["name"] in TARGETS
-    except Exception:  # of a damaged file, which is reported when the model is loaded
-        return False
+        task = None if own_data is None else own_data["task"]
+        dataset = record["data"]["name"]
+    except (OSError, ValueError, SafetensorError, KeyError, TypeError, AttributeError):
+        return False  # the file is damaged, which is reported when the model is loaded
+    return task == "regression" if task is not None else dataset in TARGETS

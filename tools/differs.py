@@ -13,6 +13,10 @@ The places in braces in an ``effect`` are numbers of book/differs/measured.json,
 commit that measured them, or the test errors of recorded ``runs``. ``{change}`` says in words how
 the error of a trained model changes, ``{errors_seeds}`` lists the ``errors`` of the seeds, and
 ``cases`` gives the words for single values of a number, such as 0, and for all others.
+
+The page "How the runs were made" reads three more: ``both_trained`` names the errors of the two
+versions, the package's first, if both were trained. ``no_effect`` says why the point makes no
+difference on ZINC. ``related`` is a number that was measured where no effect on the error was.
 """
 
 import ast
@@ -300,17 +304,23 @@ def index() -> str:
         changed=changed,
         largest=largest_changes(5),
         models=small_models(),
-        scale=both_trained("graphormer", "scale", "root_of_head", "root_of_width"),
-        key=both_trained("grpe", "key-context", "column", "row"),
+        scale=errors_of_both("graphormer", entry("graphormer", "scale")),
+        key=errors_of_both("grpe", entry("grpe", "key-context")),
     )
     parts = [content["intro"].strip(), markdown_table(columns, rows), text.strip()]
     return "\n\n".join([*parts, FILTER, markdown_table(COLUMNS, every_row)])
 
 
-def both_trained(name: str, id: str, ours: str, other: str) -> str:
+def entry(name: str, id: str) -> dict:
+    """The row with this id."""
+    (row,) = (row for row in read(name)["row"] if row["id"] == id)
+    return row
+
+
+def errors_of_both(name: str, row: dict) -> str:
     """The test errors of two versions that were both trained, the package's first."""
-    row = next(row for row in read(name)["row"] if row["id"] == id)
     values = measured(name, row)
+    ours, other = row["both_trained"]
     return f"{over_seeds(values[ours])} against {over_seeds(values[other])}"
 
 
@@ -352,11 +362,11 @@ def largest_changes(count: int) -> str:
     found = []
     for name in PAPERS:
         for row in read(name)["row"]:
-            measured = record(name)["measured"].get(row["id"], {})
-            if "before" in measured:
-                change = abs(measured["after"] - measured["before"])
+            errors = changed_errors(name, row)
+            if errors is not None:
+                before, after = errors
                 line = f"- {source(name)}: [{row['what']}](differs-{name}-{row['id']})"
-                found.append((change, f"{line}, {changed_error(name, row)}"))
+                found.append((abs(after - before), f"{line}, {with_arrow(errors)}"))
     return "\n".join(line for _, line in sorted(found, reverse=True)[:count])
 
 
@@ -376,18 +386,26 @@ def table_rows(name: str) -> list[list[str]]:
             row["equation"],
             f"[{row['what']}](differs-{name}-{row['id']})",
             FOLLOWS[row["follows"]][0],
-            changed_error(name, row),
+            with_arrow(changed_errors(name, row)),
         ]
         for row in read(name)["row"]
     ]
 
 
-def changed_error(name: str, row: dict) -> str:
-    """The error of a trained model with the package's version and with the other; "" if unknown."""
+def changed_errors(name: str, row: dict) -> tuple[float, float] | None:
+    """The errors of a trained model with the package's version and with the other, if known."""
     measured = record(name)["measured"].get(row["id"], {})
     if "before" not in measured:
+        return None
+    return measured["before"], measured["after"]
+
+
+def with_arrow(errors: tuple[float, float] | None) -> str:
+    """The cell of a table about two errors; empty if there are none."""
+    if errors is None:
         return ""
-    return f"{measured['before']:.3f} → {measured['after']:.3f}"
+    before, after = errors
+    return f"{before:.3f} → {after:.3f}"
 
 
 def pages() -> dict[Path, str]:

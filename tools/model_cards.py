@@ -60,7 +60,7 @@ from gtcourse.runs.record import (
 from tools.pages import device, listed, markdown_table, run, short, spans, together
 from tools.paths import ROOT
 from tools.result_figures import STYLE
-from tools.result_tables import RESULTS, complete, differs, machines, share
+from tools.result_tables import RESULTS, complete, differences, machines, share
 
 FOLDER = ROOT / "book" / "models"
 MEASURED = FOLDER / "measured.json"
@@ -451,7 +451,7 @@ def about(card: Card, record: Record) -> str:
         ("time", f"{record.seconds / 60:.0f} minutes, {where_trained(record)}"),
         ("weights included", f"seed{'s' if len(trained) > 1 else ''} {', '.join(trained)}"),
     ]
-    if card.name in RECIPES and (changed := differs(recipe_result(card.name))):
+    if card.name in RECIPES and (changed := differences(recipe_result(card.name))):
         words = re.sub(r"\d+ size buckets", r"similar sizes within a batch (\g<0>)", changed)
         rows.insert(7, ("differs from the recipe", words.replace(" rate ", " learning rate ")))
     return markdown_table(("", ""), rows)

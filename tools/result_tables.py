@@ -17,7 +17,7 @@ from gtcourse.course.records import measurement, read_records, recorded
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.recipe import Note, as_text
 from gtcourse.runs.record import Result, read_results, results, row, spread
-from tools.differs import both_trained, changed_error, measured, read
+from tools import differs
 from tools.pages import device, experiment, listed, markdown, short, spans
 from tools.paths import ROOT
 
@@ -357,11 +357,11 @@ def buckets(result: Result) -> str:
 
 
 def costs(found: list[Result]) -> str:
-    """Parameters, and MiB of a training step where that was measured."""
-    measured = json.loads(MEMORY.read_text())
+    """Parameters, graphs in a batch, and MiB of a training step where that was measured."""
+    memory_of = json.loads(MEMORY.read_text())
     rows = []
     for result in found:
-        memory = measured.get(result.recipe.name)
+        memory = memory_of.get(result.recipe.name)
         of_recipe = {
             "recipe": f"`{result.recipe.name}`",
             "parameters": f"{result.records[0].parameters:,}",
@@ -386,7 +386,7 @@ def shortened(found: list[Result]) -> str:
             "ours": alone(ours),
             "share": seen,
             "epochs": f"{len(result.records[0].curve)} of {result.recipe.epochs:,}",
-            "what else differs": differs(result),
+            "what else differs": differences(result),
         }
         rows.append(of_recipe)
     if all(result.recipe.dataset == "zinc" for result in found):
@@ -488,7 +488,7 @@ def changes(result: Result) -> list[Change]:
     return found
 
 
-def differs(result: Result) -> str:
+def differences(result: Result) -> str:
     """What differs between the record and the recipe, apart from what has a column of its own."""
     return ", ".join(change.words for change in changes(result) if change.words)
 
@@ -752,31 +752,6 @@ NOT_MEASURED = "not measured"
 AS_IN_THE_CODE = "as in the code"
 
 
-BOTH_TRAINED = {
-    "egt-signs": ("pairs", "nodes"),
-    "grpe-far": ("text", "code"),
-    "grpe-key-context": ("column", "row"),
-}
-"""Entries whose two versions were trained, and the names of the errors: the run's version first."""
-WITHOUT_EFFECT = {
-    "graphormer-degrees": "a bond has an edge in each direction",
-    "grpe-directions": "a bond has an edge in each direction",
-}
-"""Entries that make no difference on ZINC, and why."""
-RELATED = {
-    "csa-heads": "the model has {eight:,} parameters with either number",
-    "graphormer-company": "random entries in the padding row change the predictions of a small "
-    "model by {moved:.4f} on average",
-    "graphormer-node-0": "{as_listed:.2%} of the pairs of atoms have such a path",
-    "grpe-noise": "the noise changes the predictions of a small model by {moved:.3f} on average",
-    "signnet-entering": "the model has {ours:,} parameters, and {theirs:,} with the code's maps",
-    "signnet-padding": "a column of zeros that is not masked adds {share:.2f} times as much as an "
-    "eigenvector, in an untrained network",
-    "signnet-solver": "some vectors of `eig` are not orthogonal for {eig:.0%} of the molecules",
-}
-"""Of entries whose effect on the error was not measured: a number that was."""
-
-
 class Point(NamedTuple):
     """A row of a table of differences, without the recipes that it holds for."""
 
@@ -817,19 +792,32 @@ def effect_of(note: Note) -> str:
     follows_code = note.here in (note.code, AS_IN_THE_CODE) and note.paper in ("", "not stated")
     if follows_code or note.about == "printed result":
         return ""
-    if not note.entry:
-        return measured_elsewhere(note.about) if note.code == "the last" else NOT_MEASURED
-    name, _, entry = note.entry.partition("-")
-    link = f"(differs-{note.entry})"
-    if reason := WITHOUT_EFFECT.get(note.entry):
-        return f"[none on ZINC]{link}, because {reason}"
-    if versions := BOTH_TRAINED.get(note.entry):
-        return f"[{both_trained(name, entry, *versions)}]{link}, both trained"
-    (found,) = (row for row in read(name)["row"] if row["id"] == entry)
-    if error := changed_error(name, found):
-        return f"[{error.replace('→', 'against')}]{link}, changed after training"
-    related = RELATED[note.entry].format(**measured(name, found)).replace("%", " %")
-    return f"{NOT_MEASURED}. [A related number]{link}: {related}"
+    if note.entry:
+        name, _, id = note.entry.partition("-")
+        return effect_of_entry(name, differs.entry(name, id))
+    if note.code == "the last":
+        return measured_elsewhere(note.about)
+    return NOT_MEASURED
+
+
+def effect_of_entry(name: str, row: dict) -> str:
+    """The effect of a point with an entry of its own, a row of ``book/differs/NAME.toml``."""
+    link = f"(differs-{name}-{row['id']})"
+    if "no_effect" in row:
+        return f"[none on ZINC]{link}, because {row['no_effect']}"
+    if "both_trained" in row:
+        return f"[{differs.errors_of_both(name, row)}]{link}, both trained"
+    errors = differs.changed_errors(name, row)
+    if errors is not None:
+        before, after = errors
+        return f"[{before:.3f} against {after:.3f}]{link}, changed after training"
+    if "related" not in row:
+        raise ValueError(
+            f"book/differs/{name}.toml, {row['id']}: a note of a recipe names this entry, and no "
+            "changed error was measured; expected both_trained, no_effect or related."
+        )
+    related = row["related"].format(**differs.measured(name, row))
+    return f"{NOT_MEASURED}. [A related number]{link}: {related.replace('%', ' %')}"
 
 
 def notes(found: list[Result]) -> str:

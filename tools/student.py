@@ -1,14 +1,13 @@
 """Student copies: ``python -m tools.student`` writes each chapter without outputs and solutions."""
 
 import re
-from functools import cache
 from pathlib import Path
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode
-from pybtex.database import Entry, parse_file
 
+from book._ext.citations import in_parentheses, in_text
 from tools.exercises import FOLDED, RESULT, chapters
 from tools.notebooks import write_notebook
 from tools.paths import ROOT, slug
@@ -25,7 +24,6 @@ RESULT_THERE = "*Our result is folded under this experiment in [the chapter]({ch
 CITATION = re.compile(r"\{cite:(?P<kind>[pt])\}`(?P<keys>[^`]+)`")
 TERM = re.compile(r"\{term\}`([^`<]+?)(?: <[^`>]+>)?`")
 NOTEBOOK = re.compile(r"\]\((\w+\.ipynb)")  # beside the chapter, and not beside its copy
-_bibliography = cache(lambda: parse_file(str(ROOT / "book" / "references.bib")).entries)
 
 
 def student_copy(text: Path) -> NotebookNode:
@@ -50,18 +48,7 @@ def plain(markdown: str) -> str:
 
 def _citation(role: re.Match) -> str:
     """Author and year, as the book shows them: "Lim et al. (2023)", or "(Lim et al., 2023)"."""
-    entries = [_bibliography()[key] for key in role["keys"].split(",")]
-    cited = [(_authors(entry), entry.fields["year"]) for entry in entries]
-    if role["kind"] == "t":
-        return ", ".join(f"{authors} ({year})" for authors, year in cited)
-    return f"({'; '.join(f'{authors}, {year}' for authors, year in cited)})"
-
-
-def _authors(entry: Entry) -> str:
-    first, *others = [" ".join(person.last_names) for person in entry.persons["author"]]
-    if not others:
-        return first
-    return f"{first} and {others[0]}" if len(others) == 1 else f"{first} et al."
+    return in_text(role["keys"]) if role["kind"] == "t" else in_parentheses(role["keys"])
 
 
 def main() -> None:

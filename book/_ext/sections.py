@@ -11,9 +11,9 @@ import re
 from functools import cache
 from pathlib import Path
 
+from citations import in_text
 from docutils import nodes
 from formulas import plain
-from pybtex.database import BibliographyData, parse_file
 from sphinx.addnodes import desc, glossary
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -144,8 +144,7 @@ def words(node: nodes.Node) -> str:
     if isinstance(node, GONE) or unsaid.intersection(classes):
         return ""
     if attributes.get("refdomain") == "cite":  # still the key of the source
-        keys = attributes["reftarget"].split(",")
-        return ", ".join(map(source, keys)) if attributes["reftype"] == "t" else ""
+        return in_text(attributes["reftarget"]) if attributes["reftype"] == "t" else ""
     if isinstance(node, nodes.math | nodes.math_block):
         return plain(node.astext()) if isinstance(node, nodes.math) else " … "
     if isinstance(node, nodes.Text):
@@ -155,20 +154,6 @@ def words(node: nodes.Node) -> str:
     text = "".join(words(child) for child in node.children)
     is_block = isinstance(node, BLOCKS) or "sd-card" in classes or "sd-card-title" in classes
     return f"\n{text.removesuffix(' · ')}\n" if is_block else text
-
-
-def source(key: str) -> str:
-    """A source as a sentence names it: "Ying et al. (2021)"."""
-    entry = bibliography().entries[key.strip()]
-    names = [" ".join(map(str, person.rich_last_names)) for person in entry.persons["author"]]
-    few = len(names) < 3 and names[-1] != "others"
-    said = " and ".join(names) if few else f"{names[0]} et al."
-    return f"{said} ({entry.fields['year']})"
-
-
-@cache
-def bibliography() -> BibliographyData:
-    return parse_file(Path(__file__).parents[1] / "references.bib", "bibtex")
 
 
 def write(app: Sphinx, error: Exception | None) -> None:

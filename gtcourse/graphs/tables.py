@@ -10,7 +10,7 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.csv_file import (
+    AUTOMATIC_SPLITS,
     TEST,
     TRAIN,
     VAL,
@@ -36,15 +37,13 @@ from gtcourse.graphs.io import require
 from gtcourse.graphs.molecules import FEATURES, canonical_graph, parse
 from gtcourse.messages import shown
 
-Table = Any
-"""Of pandas, which has no types and is imported where it is needed."""
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 TASKS = ("regression", "binary", "classes")
-AUTOMATIC_SPLITS = (None, "scaffold", "random")
-"""Values of ``split`` that are no column of the file; None stands for "scaffold"."""
 
 
-def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
+def read_table(path: str | Path, smiles: str, *columns: str) -> DataFrame:
     """A CSV file as a pandas table of text, cell for cell as in the file.
 
     The file is one that :func:`gtcourse.csv_file.read_text_table` reads. The table's index is each
@@ -57,7 +56,7 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> Table:
     return pandas_table(read_text_table(path, smiles, *columns))
 
 
-def pandas_table(text: TextTable) -> Table:
+def pandas_table(text: TextTable) -> DataFrame:
     """The table that :func:`read_table` returns, from the cells of the file."""
     pandas = require("pandas", "pandas")
     rows = [*text.rows.values()]
@@ -66,7 +65,7 @@ def pandas_table(text: TextTable) -> Table:
     return table
 
 
-def numbers(table: Table, path: str | Path, columns: Sequence[str], task: str) -> Tensor:
+def numbers(table: TextTable, path: str | Path, columns: Sequence[str], task: str) -> Tensor:
     """The targets of a table as numbers, ``[rows, T]`` float32, NaN where they are unknown.
 
     Empty cells are unknown, and so are those of ``UNKNOWN``. A target of "binary" is 0 or 1, or
@@ -96,6 +95,7 @@ def read_csv(
     largest_fragment: bool = False,
     max_atoms: int | None = None,
     fold: tuple[int, int] | None = None,
+    table: TextTable | None = None,
 ) -> tuple[GraphDataset, list[str]]:
     """A data set from a CSV file of molecules, and one sentence for each row that is left out.
 
@@ -104,7 +104,7 @@ def read_csv(
     cannot be read, or none of its targets is known.
 
     Args:
-        path: of a file as :func:`read_table` takes it.
+        path: of a file as :func:`gtcourse.csv_file.read_text_table` takes it.
         smiles: the column with SMILES.
         targets: the columns to predict, empty where unknown: numbers for "regression", 0 or 1 for
             "binary", and one column of any words for "classes".
@@ -116,6 +116,7 @@ def read_csv(
         max_atoms: leave out larger molecules.
         fold: (k, n): the k-th of n parts, counted from 0, is for testing, the next for validation,
             the others for training. Parts are by scaffold or random.
+        table: the cells of the file, if they have been read already.
 
     Raises:
         ValueError: the file cannot be read, a column is missing, a target is no number or class, no
@@ -127,6 +128,7 @@ def read_csv(
     if not isinstance(targets, Sequence):
         raise ValueError(f"targets is {shown(targets)}; expected a list of columns.")
     targets = [targets] if isinstance(targets, str) else list(targets)
+    split = "scaffold" if split is None else split
     split_column = None if is_one_of(split, AUTOMATIC_SPLITS) else split
     if not is_one_of(task, TASKS):
         raise ValueError(f"task is {shown(task)}; expected one of {', '.join(TASKS)}.")
@@ -147,14 +149,17 @@ def read_csv(
             f"split is the column {split!r}, which has no effect together with fold; expected "
             "'scaffold' or 'random'."
         )
-    columns = targets if split_column is None else [*targets, split_column]
-    table = read_table(path, smiles, *columns)
+    if table is None:
+        columns = targets if split_column is None else [*targets, split_column]
+        table = read_text_table(path, smiles, *columns)
     y = numbers(table, path, targets, task)  # [rows, T]
     graphs: list[Data] = []
     rows: list[int] = []  # of the graphs
+    lines: list[int] = []  # of the graphs
     skipped: list[str] = []
-    bar = tqdm(table[smiles], unit="molecule", leave=False, delay=1, disable=None)
-    for row, text in enumerate(bar):
+    cells = table[smiles].items()
+    bar = tqdm(cells, unit="molecule", leave=False, delay=1, disable=None)
+    for row, (line, text) in enumerate(bar):
         known = y[row] != MISSING_LABEL if task == "classes" else ~y[row].isnan()
         try:
             if not known.any():
@@ -163,11 +168,12 @@ def read_csv(
             if max_atoms is not None and graph.num_nodes > max_atoms:
                 raise ValueError(f"it has {graph.num_nodes} atoms; expected at most {max_atoms}.")
         except ValueError as error:
-            skipped.append(f"line {table.index[row]}: {error}")
+            skipped.append(f"line {line}: {error}")
             continue
         graph.y = y[row] if len(targets) == 1 else y[row : row + 1]  # [1] or [1, T]
         graphs.append(graph)
         rows.append(row)
+        lines.append(line)
     if not graphs:
         message = (
             f"{path} has no row with a molecule that RDKit can read in column {smiles!r} and a "
@@ -179,8 +185,8 @@ def read_csv(
     if split_column is None:
         parts = _automatic_split([graph.smiles for graph in graphs], split, seed, fold)
     else:
-        cells = table.iloc[rows][split_column]
-        parts = [part_of(cell, path, line, split_column) for line, cell in cells.items()]
+        names = table[split_column]
+        parts = [part_of(names[line], path, line, split_column) for line in lines]
     _check_parts(parts, path, split)
     if task != "classes":
         _check_known(y[rows], parts, path, targets)
@@ -191,15 +197,16 @@ def read_csv(
     return GraphDataset(name, source, graphs, torch.tensor(parts)), skipped
 
 
-def _classes(table: Table, path: str | Path, column: str) -> Tensor:
+def _classes(table: TextTable, path: str | Path, column: str) -> Tensor:
     """The number of each row's class, ``[rows, 1]``, ``MISSING_LABEL`` where it is unknown."""
     number_of = {name: number for number, name in enumerate(class_names(table, path, column))}
-    numbers_of_rows = [number_of.get(cell.strip(), MISSING_LABEL) for cell in table[column]]
+    cells = table[column].values()
+    numbers_of_rows = [number_of.get(cell.strip(), MISSING_LABEL) for cell in cells]
     return torch.tensor(numbers_of_rows)[:, None]
 
 
 def _automatic_split(
-    smiles: list[str], split: str | None, seed: int, fold: tuple[int, int] | None
+    smiles: list[str], split: str, seed: int, fold: tuple[int, int] | None
 ) -> list[int]:
     """The part of each molecule, by scaffold or random; the arguments are those of ``read_csv``."""
     if fold is not None:
@@ -210,16 +217,16 @@ def _automatic_split(
     return scaffold_split(smiles, seed)
 
 
-def _check_parts(parts: list[int], path: Path, split: str | None) -> None:
+def _check_parts(parts: list[int], path: Path, split: str) -> None:
     """Raises a ValueError if a part of the split has no molecule."""
     purposes = {TRAIN: "training", VAL: "validation", TEST: "testing"}
     for part, name in purposes.items():
         if part not in parts:
             how = f"column {split!r}"
             if split in AUTOMATIC_SPLITS:
-                how = f"the {split or 'scaffold'} split"
+                how = f"the {split} split"
             why = ""
-            if split in (None, "scaffold"):
+            if split == "scaffold":
                 why = (
                     " (molecules with equal ring systems stay together, as do those without rings)"
                 )

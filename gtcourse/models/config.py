@@ -6,11 +6,11 @@ The type of a field says which values are allowed; :func:`check_config` reads th
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Self, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import torch
@@ -41,6 +41,23 @@ class Config:
         accept_numbers_of_numpy(self)
         accept_one_column(self)
         check_config(self)
+
+    @classmethod
+    def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
+        """Recorded fields as today's release writes them.
+
+        A field that is missing was added after the record was written. Its default is what the
+        model computed before.
+
+        Args:
+            recorded: The text of each field (``repr``), by its name. Other names are kept.
+        """
+        defaults = {
+            field.name: repr(field.default)
+            for field in fields(cls)  # type: ignore[arg-type]
+            if field.default is not MISSING
+        }
+        return defaults | dict(recorded)
 
 
 class GraphConfig(Config):
@@ -135,8 +152,8 @@ def check_config(config: object) -> None:
     nodes and of edges are either categories or numbers.
     """
     values = vars(config)
-    kind = cast(Hashable, type(config))  # mypy takes a class for its instances
-    for name, hint in types_of_fields(kind).items():
+    kind = type(config)
+    for name, hint in types_of_fields(kind).items():  # type: ignore[arg-type]  # a class is hashable
         expected = what_is_expected(values[name], hint)
         if expected is not None:
             raise ValueError(f"{name} is {values[name]!r}; expected {expected}.")

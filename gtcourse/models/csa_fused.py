@@ -29,10 +29,9 @@ Shapes:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -50,7 +49,16 @@ from gtcourse.models.fused import (
     check_tensor,
     refuse_second_derivative,
 )
-from gtcourse.models.fused_loops import compiled
+from gtcourse.models.fused_loops import (
+    Loops,
+    add_products,
+    compiled,
+    dot_products,
+    keys_by_channel,
+    subtract_largest,
+    sum_of_head,
+    write_to_head,
+)
 
 
 def encode(model: CGT, batch: GraphBatch) -> Tensor:
@@ -225,7 +233,7 @@ def matrix_of_pairs(x: Tensor, n: int) -> Tensor:
 def factor_of(logits: Tensor, rows: Rows) -> Tensor:
     r""":math:`\exp(E_{ij} - \max_k E_{ik})` for each channel, ``[P, d]``, without a gradient."""
     factor = torch.empty_like(logits)
-    subtract_largest(as_array(logits), as_array(rows.starts), factor.numpy())
+    subtract_largest_of_channels(as_array(logits), as_array(rows.starts), factor.numpy())
     return factor.exp_()
 
 
@@ -263,7 +271,7 @@ class _Fused(torch.autograd.Function):
         loops = loops_of(num_heads, K, math.isfinite(clip))
         products = query.new_empty(len(logits), num_heads)  # [P, H]
         scale = products.numpy().dtype.type(K**-0.5)  # in the arrays' precision, not Python's
-        loops.scores(as_array(query), as_array(key), scale, as_array(starts), products.numpy())
+        loops.score(as_array(query), as_array(key), scale, as_array(starts), products.numpy())
         if factor is None:
             sums = products.repeat_interleave(K, dim=1).add_(logits)  # [P, d]
             is_inside = sums.abs() <= clip  # [P, d], where the bound lets the gradient through
@@ -274,7 +282,7 @@ class _Fused(torch.autograd.Function):
             products.exp_()
         z = torch.empty_like(query, memory_format=torch.contiguous_format)  # [n, d]
         total = torch.empty_like(z)  # [n, d]
-        loops.gather(
+        loops.aggregate(
             as_array(products),
             as_array(factor),
             as_array(value),
@@ -295,7 +303,7 @@ class _Fused(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        refuse_second_derivative()
+        refuse_second_derivative("fused")
         grad_z, _, grad_logits, grad_edge_values = gradients
         if grad_z is None:  # the loss depends on later layers alone
             return None, None, None, grad_logits, grad_edge_values, None, None, None, None, None
@@ -310,7 +318,7 @@ class _Fused(torch.autograd.Function):
             grad_edge_values = torch.zeros_like(factor)
         grad_logits = grad_logits.contiguous()
         grad_edge_values = grad_edge_values.contiguous()
-        ctx.loops.spread(
+        ctx.loops.backward(
             as_array(query),
             as_array(key),
             ctx.scale,
@@ -345,7 +353,7 @@ class _Fused(torch.autograd.Function):
 
 
 @compiled
-def subtract_largest(logits: Array, starts: Array, result: Array) -> None:
+def subtract_largest_of_channels(logits: Array, starts: Array, result: Array) -> None:
     """Writes logits ``[P, d]`` less the largest of their query, channel by channel."""
     d = logits.shape[1]
     largest = np.empty(d, logits.dtype)
@@ -364,20 +372,6 @@ def subtract_largest(logits: Array, starts: Array, result: Array) -> None:
             p += n
 
 
-class Loops(NamedTuple):
-    """The loops over all pairs that :func:`loops_of` compiles.
-
-    Attributes:
-        scores: Scaled products of queries and keys.
-        gather: The sums over the keys of each query.
-        spread: The gradients of all that ``gather`` has read.
-    """
-
-    scores: Callable[..., None]
-    gather: Callable[..., None]
-    spread: Callable[..., None]
-
-
 @lru_cache
 def loops_of(H: int, K: int, bounded: bool) -> Loops:
     """The loops over pairs for so many heads and channels, with or without a bound on the logits.
@@ -387,7 +381,7 @@ def loops_of(H: int, K: int, bounded: bool) -> Loops:
     are.
 
     In them q, k and v are queries, keys and values, and the counters are the graph b, the query i,
-    the key j, their pair p, the channel c and the head h.
+    the key j, their pair p + j, the channel c and the head h.
 
     Shapes:
         q, k, v, z, total and their gradients: ``[n, d]``
@@ -399,39 +393,26 @@ def loops_of(H: int, K: int, bounded: bool) -> Loops:
     d = H * K
 
     @compiled
-    def scores(q: Array, k: Array, scale: float, starts: Array, result: Array) -> None:
+    def score(q: Array, k: Array, scale: float, starts: Array, result: Array) -> None:
         """Scaled products of queries and keys; without a bound, less the query's largest."""
         p = 0
         for b in range(len(starts) - 1):
             first = starts[b]
             n = starts[b + 1] - first
-            # Channels before keys, so that the innermost loop runs over neighbouring numbers. Zeros
-            # fill each row to a multiple of 8, so that vector instructions leave no remainder.
-            width = (n + 7) // 8 * 8
-            keys = np.zeros((d, width), q.dtype)
-            for j in range(n):
-                for c in range(d):
-                    keys[c, j] = k[first + j, c]
-            of_head = np.empty(width, q.dtype)
+            keys = keys_by_channel(k, first, n, d)
+            of_head = np.empty(keys.shape[1], q.dtype)
             for i in range(first, first + n):
                 for h in range(H):
-                    of_head[:] = 0
-                    for c in range(h * K, h * K + K):
-                        scaled = q[i, c] * scale
-                        for j in range(width):
-                            of_head[j] += scaled * keys[c, j]
-                    if not bounded:
-                        largest = of_head[0]
-                        for j in range(1, n):
-                            largest = max(largest, of_head[j])
+                    dot_products(q, i, h, K, scale, keys, of_head)
+                    if bounded:
                         for j in range(n):
-                            of_head[j] -= largest
-                    for j in range(n):
-                        result[p + j, h] = of_head[j]
+                            result[p + j, h] = of_head[j]
+                    else:
+                        subtract_largest(of_head, n, h, p, result)
                 p += n
 
     @compiled
-    def gather(
+    def aggregate(
         products: Array,
         factor: Array,
         v: Array,
@@ -442,30 +423,31 @@ def loops_of(H: int, K: int, bounded: bool) -> Loops:
         total: Array,
     ) -> None:
         """The sums over the keys: ``total`` of the products, and ``z``, which it divides."""
-        score = np.empty(d, factor.dtype)
+        of_channel = np.empty(d, factor.dtype)
         total_of_query = np.empty(d, factor.dtype)
         z_of_query = np.empty(d, factor.dtype)
         p = 0
         for b in range(len(starts) - 1):
-            for i in range(starts[b], starts[b + 1]):
+            first = starts[b]
+            n = starts[b + 1] - first
+            for i in range(first, first + n):
                 total_of_query[:] = 0
                 z_of_query[:] = 0
-                for j in range(starts[b], starts[b + 1]):
+                for j in range(n):
                     for h in range(H):
-                        for c in range(h * K, h * K + K):
-                            score[c] = products[p, h]
-                    kept = drop[p]
+                        write_to_head(of_channel, h, K, products[p + j, h])
+                    kept = drop[p + j]
                     for c in range(d):
-                        product = score[c] * factor[p, c]
+                        product = of_channel[c] * factor[p + j, c]
                         total_of_query[c] += product
-                        z_of_query[c] += product * kept * (v[j, c] + values[p, c])
-                    p += 1
+                        z_of_query[c] += product * kept * (v[first + j, c] + values[p + j, c])
                 for c in range(d):
                     total[i, c] = total_of_query[c]
                     z[i, c] = z_of_query[c] / total_of_query[c]
+                p += n
 
     @compiled
-    def spread(
+    def backward(
         q: Array,
         k: Array,
         scale: float,
@@ -486,38 +468,35 @@ def loops_of(H: int, K: int, bounded: bool) -> Loops:
         grad_values: Array,
     ) -> None:
         """Adds the gradients of a layer to those that are there."""
-        score = np.empty(d, factor.dtype)
+        of_channel = np.empty(d, factor.dtype)
         scaled = np.empty(d, factor.dtype)
         part = np.empty(d, factor.dtype)
         p = 0
         for b in range(len(starts) - 1):
-            for i in range(starts[b], starts[b + 1]):
+            first = starts[b]
+            n = starts[b + 1] - first
+            for i in range(first, first + n):
                 for c in range(d):
                     scaled[c] = grad_z[i, c] / total[i, c]
-                for j in range(starts[b], starts[b + 1]):
+                for j in range(n):
                     for h in range(H):
-                        for c in range(h * K, h * K + K):
-                            score[c] = products[p, h]
-                    kept = drop[p]
+                        write_to_head(of_channel, h, K, products[p + j, h])
+                    kept = drop[p + j]
                     for c in range(d):
-                        weighted = score[c] * factor[p, c] * scaled[c]
+                        weighted = of_channel[c] * factor[p + j, c] * scaled[c]
                         of_value = weighted * kept
-                        of_logit = of_value * (v[j, c] + values[p, c]) - weighted * z[i, c]
+                        message = v[first + j, c] + values[p + j, c]
+                        of_logit = of_value * message - weighted * z[i, c]
                         if bounded:
-                            of_logit *= is_inside[p, c]
-                        grad_logits[p, c] += of_logit
-                        grad_values[p, c] += of_value
-                        grad_v[j, c] += of_value
+                            of_logit *= is_inside[p + j, c]
+                        grad_logits[p + j, c] += of_logit
+                        grad_values[p + j, c] += of_value
+                        grad_v[first + j, c] += of_value
                         part[c] = of_logit
                     for h in range(H):
-                        of_score = part[h * K]
-                        for c in range(h * K + 1, h * K + K):
-                            of_score += part[c]
-                        for c in range(h * K, h * K + K):
-                            score[c] = of_score * scale
-                    for c in range(d):
-                        grad_q[i, c] += score[c] * k[j, c]
-                        grad_k[j, c] += score[c] * q[i, c]
-                    p += 1
+                        write_to_head(of_channel, h, K, sum_of_head(part, h, K) * scale)
+                    add_products(of_channel, k, first + j, d, grad_q, i)
+                    add_products(of_channel, q, i, d, grad_k, first + j)
+                p += n
 
-    return Loops(scores, gather, spread)
+    return Loops(score, aggregate, backward)

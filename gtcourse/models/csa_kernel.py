@@ -24,6 +24,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from gtcourse.models.fused import refuse_second_derivative
+
 if TYPE_CHECKING:
     from gtcourse.models.csa import EdgeTerms, RowsOfTerms
 
@@ -240,8 +242,7 @@ class _Factorised(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():  # once_differentiable would pass, and leave out terms
-            raise RuntimeError("form='factorised' has no second derivative; expected 'direct'.")
+        refuse_second_derivative("factorised")
         gradient = gradients[0]  # of z, [G, K, R]; the sums have none
         exp_scores, value, edge_values, factor, drop, total, z = ctx.saved_tensors
         grad_scores = torch.empty_like(exp_scores)  # [G, R, N]

@@ -136,9 +136,7 @@ def _bond_rows(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
     of_edge = embedding.rows(categories, ring)  # [P, F]
     no_edge = len(bonds.edges.weight)
     itself = no_edge + len(bonds.no_edge.weight)
-    N = batch.mask.shape[1]
-    is_itself = rows.pairs // N % N == rows.pairs % N  # [P]
-    without_edge = torch.where(is_itself, itself, no_edge + ring)  # [P]
+    without_edge = torch.where(rows.is_itself(), itself, no_edge + ring)  # [P]
     return torch.where(is_edge[:, None], of_edge, without_edge[:, None])
 
 

@@ -219,7 +219,7 @@ class EGTAttention(nn.Module):
 
     def edge_terms(self, e: Tensor) -> tuple[Tensor, Tensor | None]:
         """E and G, ``[B, H, T, T]`` each, or E and None without gates."""
-        terms = self.edge_terms_of_rows(e).permute(0, 3, 1, 2)  # [B, 2 H, T, T]
+        terms = self.edge_terms_of_rows(e).permute(0, 3, 1, 2)  # [B, 2 H or H, T, T]
         if self.edge_gate is None:
             return terms, None
         E, G = terms.chunk(2, dim=1)  # [B, H, T, T] each
@@ -667,13 +667,33 @@ class EGT(nn.Module):
         """
         if return_distances and self.distance_head is None:
             raise ValueError("distance_hops is 0; expected 1 or more if distances are returned.")
+        attention: Tensor | None = None
         if self.config.form == "fused" and not return_attention and not is_compiling():
             from gtcourse.models import egt_fused  # needs numba
 
-            results = egt_fused.predict(self, batch, return_distances=return_distances)
-            if self.config.num_targets == 1:
-                results[0] = results[0].squeeze(-1)
-            return results[0] if len(results) == 1 else tuple(results)
+            prediction, distances = egt_fused.predict(
+                self, batch, return_distances=return_distances
+            )
+        else:
+            prediction, distances, attention = self._predict(
+                batch, return_distances=return_distances, return_attention=return_attention
+            )
+        if self.config.num_targets == 1:
+            prediction = prediction.squeeze(-1)
+        results = [prediction]
+        if distances is not None:
+            results.append(distances)
+        if attention is not None:
+            results.append(attention)
+        return prediction if len(results) == 1 else tuple(results)
+
+    def _predict(
+        self, batch: GraphBatch, *, return_distances: bool, return_attention: bool
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The three results of :meth:`forward`, in the form "direct", before an axis is left out.
+
+        The prediction has its last axis C, and what is not asked for is None.
+        """
         h = self.embed(batch)  # [B, N, d]
         e = self.edge_input(batch)  # [B, N, N, d_e]
         if self.virtual_nodes is not None:
@@ -695,16 +715,14 @@ class EGT(nn.Module):
         prediction = self.head(self.readout(batch, h, e, first_e))
         if self.config.target == "edge":
             prediction = prediction.masked_fill(~batch.adjacency[..., None], 0.0)
-        if self.config.num_targets == 1:
-            prediction = prediction.squeeze(-1)
-        results = [prediction]
+        distances: Tensor | None = None
         if return_distances and self.distance_head is not None:
             q = self.config.virtual_nodes
             logits = self.distance_head(e[:, q:, q:])  # [B, N, N, ν + 1]
-            results.append(logits.masked_fill(~batch.pair_mask[..., None], 0.0))
-        if return_attention:
-            results.append(torch.stack(attentions, dim=1))  # [B, L, H, T, T]
-        return prediction if len(results) == 1 else tuple(results)
+            distances = logits.masked_fill(~batch.pair_mask[..., None], 0.0)
+        if not return_attention:
+            return prediction, distances, None
+        return prediction, distances, torch.stack(attentions, dim=1)  # [B, L, H, T, T]
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """The nodes with their positional encodings, ``[B, N, d]``."""

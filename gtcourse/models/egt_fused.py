@@ -43,15 +43,36 @@ from gtcourse.models.fused import (
     check_tensor,
     refuse_second_derivative,
 )
-from gtcourse.models.fused_loops import Loops, compiled
+from gtcourse.models.fused_loops import (
+    Loops,
+    add_products,
+    compiled,
+    dot_products,
+    keys_by_channel,
+    subtract_largest,
+    sum_of_head,
+    write_factors,
+    write_products,
+    write_to_head,
+)
 
 
-def predict(model: EGT, batch: GraphBatch, *, return_distances: bool = False) -> list[Tensor]:
-    """The prediction of the model's head, and with ``return_distances`` that of its distance head.
+def predict(
+    model: EGT, batch: GraphBatch, *, return_distances: bool
+) -> tuple[Tensor, Tensor | None]:
+    """What the two heads of the model compute, as :meth:`gtcourse.models.EGT.forward` reads it.
 
-    Their shapes are those of :class:`gtcourse.models.EGT`, with the last axis of C. Dropout draws
-    as many random numbers as there are real tokens and pairs, and so other ones than the form
-    "direct".
+    Dropout draws as many random numbers as there are real tokens and pairs, and so other ones than
+    the form "direct".
+
+    Args:
+        model: The model.
+        batch: The graphs.
+        return_distances: Whether to compute the logits of distances, which need a distance head.
+
+    Returns:
+        The prediction, ``[B, C]``, ``[B, N, C]`` or ``[B, N, N, C]``, with zeros where there is no
+        edge; and the logits of distances, ``[B, N, N, ν + 1]``, with zeros at padding, or None.
 
     Raises:
         ValueError: Tensors are on another device than the CPU, or neither float32 nor float64.
@@ -82,22 +103,21 @@ def predict(model: EGT, batch: GraphBatch, *, return_distances: bool = False) ->
 
     tokens = rows.padded(h)  # [B, T, d]
     if config.target == "edge":
-        predictions = [predict_edges(model, batch, tokens, e, first_e, rows)]
+        prediction = predict_edges(model, batch, tokens, e, first_e, rows)  # [B, N, N, C]
     else:
-        predictions = [model.head(model.readout(batch, tokens, e, first_e))]
+        prediction = model.head(model.readout(batch, tokens, e, first_e))  # [B, C] or [B, N, C]
+    distances: Tensor | None = None
     if return_distances and model.distance_head is not None:
         logits = padded_pairs(model.distance_head(e), rows.pairs, rows)  # [B, T, T, ν + 1]
-        predictions.append(logits[:, q:, q:])
-    return predictions
+        distances = logits[:, q:, q:]  # [B, N, N, ν + 1]
+    return prediction, distances
 
 
 def pairs_of_nodes(edge_input: EdgeInput, batch: GraphBatch, rows: Rows) -> Tensor:
     """What :class:`gtcourse.models.egt.EdgeInput` computes, of the real pairs of nodes alone."""
     is_edge = rows.of_pairs(batch.adjacency)  # [P]
     if edge_input.max_distance is None:
-        N = rows.shape[1]
-        is_itself = rows.pairs // N % N == rows.pairs % N  # [P]
-        row = (is_edge | is_itself).long()  # [P]
+        row = (is_edge | rows.is_itself()).long()  # [P]
     else:
         row = clipped(rows.of_pairs(batch.encoding("distance")), edge_input.max_distance)
     e = edge_input.structure(row)  # [P, d_e]
@@ -171,9 +191,19 @@ def padded_pairs(x: Tensor, place: Tensor, rows: Rows) -> Tensor:
 def layer_of_rows(
     layer: EGTLayer, h: Tensor, e: Tensor, rows: Rows, allowed: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """:class:`gtcourse.models.EGTLayer` of tokens ``[n, d]`` and pairs ``[P, d_e]``.
+    """:class:`gtcourse.models.EGTLayer` of rows.
 
-    ``allowed`` ``[P]`` is True where a token may attend to another; without it, it may everywhere.
+    Args:
+        layer: The layer.
+        h: Tokens, ``[n, d]``.
+        e: Pairs, ``[P, d_e]``.
+        rows: Where the tokens and pairs are.
+        allowed: True where a token may attend to another, ``[P]``, or None if it may everywhere.
+            Each token has to be allowed to attend to itself. For one that may attend to none, the
+            layer returns zeros, and this function does not.
+
+    Returns:
+        The tokens, ``[n, d]``, and the pairs, ``[P, d_e]``.
     """
     z, logits = attention_of_rows(
         layer.attention, layer.node_norm(h), layer.edge_norm(e), rows, allowed
@@ -190,11 +220,14 @@ def layer_of_rows(
 def attention_of_rows(
     attention: EGTAttention, h: Tensor, e: Tensor, rows: Rows, allowed: Tensor | None = None
 ) -> tuple[Tensor | None, Tensor]:
-    """The update of the tokens, ``[n, d]`` or None, and the logits H-hat, ``[P, H]``."""
+    """The update of the tokens, ``[n, d]`` or None, and the logits H-hat, ``[P, H]``.
+
+    The arguments are those of :func:`layer_of_rows`, here after the norms.
+    """
     terms = attention.edge_terms_of_rows(e)  # [P, 2 H], or [P, H] without gates
-    check_tensor(terms, "direct")
+    check_tensor(terms, "direct")  # in each layer, because autocast changes what a map returns
     query = attention.query(h)  # [n, d]
-    # Where nothing is gathered, the value's weights have no gradient, as in the form "direct".
+    # Where no token is updated, the value's weights have no gradient, as in the form "direct".
     value = torch.zeros_like(query) if attention.output is None else attention.value(h)
     heads, logits = _Attention.apply(
         query,
@@ -257,7 +290,7 @@ class _Attention(torch.autograd.Function):
         attention.exp_()  # PyTorch's exponential is vectorised, and numba's is not
         gate = terms[:, H:].sigmoid().contiguous()  # [P, H], or [P, 0] without gates
         heads = torch.empty_like(query, memory_format=torch.contiguous_format)  # [n, d]
-        loops.gather(
+        loops.aggregate(
             as_array(gate), as_array(value), as_array(starts), attention.numpy(), heads.numpy()
         )
         ctx.save_for_backward(query, key, value, dot, attention, gate, starts)
@@ -269,7 +302,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        refuse_second_derivative()
+        refuse_second_derivative("fused")
         query, key, value, dot, attention, gate, starts = ctx.saved_tensors
         grad_heads, grad_logits = gradients
         if grad_heads is None:
@@ -280,7 +313,7 @@ class _Attention(torch.autograd.Function):
         grad_key = torch.zeros_like(value)
         grad_value = torch.zeros_like(value)
         grad_terms = dot.new_empty(len(dot), dot.shape[1] + gate.shape[1])  # [P, 2 H] or [P, H]
-        ctx.loops.spread(
+        ctx.loops.backward(
             as_array(query),
             as_array(key),
             as_array(value),
@@ -305,8 +338,7 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
     """The loops for so many heads and channels, with or without gates and forbidden pairs.
 
     The four are constants for the compiler. In the loops q, k and v are queries, keys and values,
-    and the counters are the graph b, the query i, the key j, their pair p, the channel c and the
-    head h.
+    and the counters are the graph b, the query i, the key j, their pair p + j, and the head h.
 
     Shapes:
         q, k, v, heads and their gradients: ``[n, d]``
@@ -336,20 +368,11 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
         for b in range(len(starts) - 1):
             first = starts[b]
             n = starts[b + 1] - first
-            # Channels before keys, so that the innermost loop runs over neighbouring numbers.
-            keys = np.empty((d, n), q.dtype)
-            for j in range(n):
-                for c in range(d):
-                    keys[c, j] = k[first + j, c]
-            of_head = np.empty(n, q.dtype)
+            keys = keys_by_channel(k, first, n, d)
+            of_head = np.empty(keys.shape[1], q.dtype)
             for i in range(first, first + n):
                 for h in range(H):
-                    of_head[:] = 0
-                    for c in range(h * K, h * K + K):
-                        scaled = q[i, c] * scale
-                        for j in range(n):
-                            of_head[j] += scaled * keys[c, j]
-                    largest = lowest  # -inf less -inf would be NaN
+                    dot_products(q, i, h, K, scale, keys, of_head)
                     for j in range(n):
                         product = of_head[j]
                         dot[p + j, h] = product
@@ -362,45 +385,35 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
                         if masked and not allowed[p + j]:
                             logit = lowest
                         of_head[j] = logit
-                        largest = max(largest, logit)
-                    for j in range(n):
-                        shifted[p + j, h] = of_head[j] - largest
+                    subtract_largest(of_head, n, h, p, shifted)
                 p += n
 
     @compiled
-    def gather(gate: Array, v: Array, starts: Array, attention: Array, heads: Array) -> None:
+    def aggregate(gate: Array, v: Array, starts: Array, attention: Array, heads: Array) -> None:
         """``attention`` holds exponentials before, and afterwards the softmax."""
         factor = np.empty(H, v.dtype)
-        weight = np.empty(d, v.dtype)
-        gathered = np.empty(d, v.dtype)
+        weights = np.empty(d, v.dtype)
+        total = np.empty((1, d), v.dtype)
         p = 0
         for b in range(len(starts) - 1):
             first = starts[b]
             n = starts[b + 1] - first
             for i in range(first, first + n):
-                factor[:] = 0
+                write_factors(attention, p, n, H, factor)
+                total[:] = 0
                 for j in range(n):
                     for h in range(H):
-                        factor[h] += attention[p + j, h]
-                for h in range(H):
-                    factor[h] = 1 / factor[h]
-                gathered[:] = 0
-                for j in range(n):
-                    for h in range(H):
-                        share = attention[p + j, h] * factor[h]
-                        attention[p + j, h] = share
+                        weight = attention[p + j, h] * factor[h]
+                        attention[p + j, h] = weight
                         if gated:
-                            share *= gate[p + j, h]
-                        for c in range(h * K, h * K + K):
-                            weight[c] = share
-                    for c in range(d):
-                        gathered[c] += weight[c] * v[first + j, c]
-                for c in range(d):
-                    heads[i, c] = gathered[c]
+                            weight *= gate[p + j, h]
+                        write_to_head(weights, h, K, weight)
+                    add_products(weights, v, first + j, d, total, 0)
+                heads[i] = total[0]
                 p += n
 
     @compiled
-    def spread(
+    def backward(
         q: Array,
         k: Array,
         v: Array,
@@ -418,48 +431,41 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
         grad_terms: Array,
     ) -> None:
         """Adds the gradients of q, k and v to those that are there, and writes those of terms."""
-        weight = np.empty(d, v.dtype)
-        product = np.empty(d, v.dtype)
+        of_channel = np.empty(d, v.dtype)
+        weights = np.empty(d, v.dtype)
         mean = np.empty(H, v.dtype)
+        zero = 0 * scale  # of the arrays' precision
         p = 0
         for b in range(len(starts) - 1):
             first = starts[b]
             n = starts[b + 1] - first
-            of_attention = np.empty((n, H), v.dtype)  # the gradient of a query's softmax
+            grad_attention = np.empty((n, H), v.dtype)  # of a query's softmax
             for i in range(first, first + n):
                 mean[:] = 0
                 for j in range(n):
-                    for c in range(d):
-                        product[c] = grad_heads[i, c] * v[first + j, c]
+                    write_products(grad_heads, i, v, first + j, d, of_channel)
                     for h in range(H):
-                        share = attention[p + j, h]
-                        of_weight = product[h * K]
-                        for c in range(h * K + 1, h * K + K):
-                            of_weight += product[c]
-                        gated_share = share
+                        weight = attention[p + j, h]
+                        gradient = sum_of_head(of_channel, h, K)
+                        gated_weight = weight
                         if gated:
                             opening = gate[p + j, h]
-                            gated_share = share * opening
-                            grad_terms[p + j, H + h] = of_weight * gated_share * (1 - opening)
-                            of_weight *= opening
-                        of_attention[j, h] = of_weight
-                        mean[h] += of_weight * share
-                        for c in range(h * K, h * K + K):
-                            weight[c] = gated_share
-                    for c in range(d):
-                        grad_v[first + j, c] += weight[c] * grad_heads[i, c]
+                            gated_weight = weight * opening
+                            grad_terms[p + j, H + h] = gradient * gated_weight * (1 - opening)
+                            gradient *= opening
+                        grad_attention[j, h] = gradient
+                        mean[h] += gradient * weight
+                        write_to_head(weights, h, K, gated_weight)
+                    add_products(weights, grad_heads, i, d, grad_v, first + j)
                 for j in range(n):
                     for h in range(H):
-                        of_logit = attention[p + j, h] * (of_attention[j, h] - mean[h])
-                        of_logit += grad_logits[p + j, h]
-                        grad_terms[p + j, h] = of_logit
+                        gradient = attention[p + j, h] * (grad_attention[j, h] - mean[h])
+                        gradient += grad_logits[p + j, h]
+                        grad_terms[p + j, h] = gradient
                         is_inside = -clip <= dot[p + j, h] <= clip
-                        of_product = of_logit * scale if is_inside else 0 * scale
-                        for c in range(h * K, h * K + K):
-                            weight[c] = of_product
-                    for c in range(d):
-                        grad_q[i, c] += weight[c] * k[first + j, c]
-                        grad_k[first + j, c] += weight[c] * q[i, c]
+                        write_to_head(of_channel, h, K, gradient * scale if is_inside else zero)
+                    add_products(of_channel, k, first + j, d, grad_q, i)
+                    add_products(of_channel, q, i, d, grad_k, first + j)
                 p += n
 
-    return Loops(score, gather, spread)
+    return Loops(score, aggregate, backward)

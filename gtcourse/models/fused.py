@@ -52,6 +52,11 @@ class Rows:
         rows = e.flatten(0, 2)
         return rows if self.no_padding else rows.index_select(0, self.pairs)
 
+    def is_itself(self) -> Tensor:
+        """True for the pairs of a node with itself, ``[P]``."""
+        N = self.shape[1]
+        return self.pairs // N % N == self.pairs % N
+
     def padded(self, h: Tensor) -> Tensor:
         """``[n, d]`` to ``[B, N, d]``, with zeros at padding."""
         B, N = self.shape
@@ -86,10 +91,10 @@ def check_tensor(tensor: Tensor, other_form: str) -> None:
         )
 
 
-def refuse_second_derivative() -> None:
+def refuse_second_derivative(form: str) -> None:
     """Raises a RuntimeError in a backward pass that is to be differentiated itself.
 
     PyTorch's ``once_differentiable`` would let it pass, and leave out terms.
     """
     if torch.is_grad_enabled():
-        raise RuntimeError("form='fused' has no second derivative; expected 'direct'.")
+        raise RuntimeError(f"form={form!r} has no second derivative; use form='direct'.")

@@ -29,8 +29,7 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -66,7 +65,7 @@ from gtcourse.models.fused import check_numba
 KeyContext = Literal["key_column", "query_row"]
 
 OLD_TERMS = {"query": "query_context", "key": "key_context"}
-"""What releases before 0.10 called the terms of Eqs. 6 and 7."""
+"""What releases before 0.10 called the terms of Eqs. 6 and 7, and wrote about a run."""
 
 
 @dataclass(frozen=True)
@@ -106,22 +105,12 @@ class GRPEConfig(GraphConfig):
     #: (:mod:`gtcourse.models.grpe_fused`)
     form: Literal["direct", "fused"] = "direct"
 
-    def __post_init__(self) -> None:
-        if isinstance(self.terms, tuple) and not OLD_TERMS.keys().isdisjoint(self.terms):
-            terms = tuple(OLD_TERMS.get(term, term) for term in self.terms)
-            warnings.warn(
-                f"terms is {self.terms} and should now be {terms}; the old names will be removed "
-                "in the next release.",
-                FutureWarning,
-                stacklevel=3,
-            )
-            object.__setattr__(self, "terms", terms)
-        super().__post_init__()
-
-
-def in_todays_names(config: str) -> str:
-    """The text of a configuration that an earlier release may have written, with today's terms."""
-    return re.sub(r"'(query|key)'", lambda term: repr(OLD_TERMS[term[1]]), config)
+    @classmethod
+    def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
+        """Recorded fields as today's release writes them, with today's names of the terms."""
+        fields = super().complete(recorded)
+        terms = re.sub(r"'(query|key)'", lambda name: repr(OLD_TERMS[name[1]]), fields["terms"])
+        return fields | {"terms": terms}
 
 
 # Sections 4.1 and 4.2: the layer

@@ -36,7 +36,18 @@ from gtcourse.models.fused import (
     check_tensor,
     refuse_second_derivative,
 )
-from gtcourse.models.fused_loops import Loops, compiled
+from gtcourse.models.fused_loops import (
+    Loops,
+    add_products,
+    compiled,
+    dot_products,
+    keys_by_channel,
+    subtract_largest,
+    sum_of_head,
+    write_factors,
+    write_products,
+    write_to_head,
+)
 from gtcourse.models.grpe import GRPE, GRPEAttention, GRPELayer, RelationTables
 
 
@@ -83,14 +94,23 @@ def attention_of_rows(
     H = attention.num_heads
     query = attention.query(h) * (h.shape[1] // H) ** -0.5  # [n, d]
     key = attention.key(h)  # [n, d]
-    check_tensor(query, "direct")
+    check_tensor(query, "direct")  # in each layer, because autocast changes what a map returns
     kept: Tensor | None = None
     if attention.training and attention.dropout > 0:
         kept = F.dropout(query.new_ones(len(pair), H), attention.dropout)  # [P, H]
-    of_query, of_key = contexts_of_rows(attention, query, key, tables)
+    terms_of_query, terms_of_key = terms_of_rows(attention, query, key, tables)
     relations = 0 if tables.value is None else len(tables.value)
     heads, by_relation = _Attention.apply(
-        query, key, attention.value(h), of_query, of_key, kept, pair, rows.starts, H, relations
+        query,
+        key,
+        attention.value(h),
+        terms_of_query,
+        terms_of_key,
+        kept,
+        pair,
+        rows.starts,
+        H,
+        relations,
     )
     if tables.value is not None:
         vectors = tables.value.unflatten(1, (H, -1)).transpose(0, 1)  # [H, T, K]
@@ -99,28 +119,44 @@ def attention_of_rows(
     return attention.output(heads)
 
 
-def contexts_of_rows(
+def terms_of_rows(
     attention: GRPEAttention, query: Tensor, key: Tensor, tables: RelationTables
 ) -> tuple[Tensor | None, Tensor | None]:
-    """What each token adds to its logits with every relation, as the query and as the key.
+    """What relations add to the logits: a number for each token, head and relation.
 
-    The query's and the key's are ``[n, H, T]`` each, or None. ``query`` is already divided by the
-    root of K.
+    With r for the relation of query i and key j, the logit of head h is
+    ``query · key + terms_of_query[i, h, r] + terms_of_key[j, h, r]``. With ``key_context`` of
+    "query_row" the key context has row i as well, and is part of ``terms_of_query``.
+
+    Args:
+        attention: The layer's attention.
+        query: ``[n, d]``, already divided by the root of K.
+        key: ``[n, d]``.
+        tables: The vectors of the relations.
+
+    Returns:
+        ``terms_of_query`` and ``terms_of_key``, ``[n, H, T]`` each, or None where there are none.
     """
     H = attention.num_heads
-    of_query: list[Tensor] = []
-    of_key: Tensor | None = None
+    terms_of_query: Tensor | None = None
+    terms_of_key: Tensor | None = None
     if tables.key is not None:
-        of_query.append(products(query, tables.key, H))  # Eq. 6
+        terms_of_query = products(query, tables.key, H)  # Eq. 6
     if tables.query is not None:
         context = products(key, tables.query * (key.shape[1] // H) ** -0.5, H)
         if attention.key_context == "query_row":
-            of_query.append(context)
+            terms_of_query = total_of(terms_of_query, context)
         else:
-            of_key = context  # Eq. 7
+            terms_of_key = context  # Eq. 7
     if tables.bias is not None:
-        of_query.append(tables.bias.T.expand(len(query), -1, -1))  # Eq. 4
-    return (sum(of_query[1:], of_query[0]) if of_query else None), of_key
+        scalars = tables.bias.T.expand(len(query), -1, -1)  # [n, H, T]
+        terms_of_query = total_of(terms_of_query, scalars)  # Eq. 4
+    return terms_of_query, terms_of_key
+
+
+def total_of(terms: Tensor | None, more: Tensor) -> Tensor:
+    """The sum of the two, where there may be no first."""
+    return more if terms is None else terms + more
 
 
 def products(x: Tensor, table: Tensor, H: int) -> Tensor:
@@ -135,7 +171,7 @@ class _Attention(torch.autograd.Function):
 
     Shapes:
         query, key, value: ``[n, d]``
-        of_query, of_key: ``[n, H, T]``, or None
+        terms_of_query, terms_of_key: ``[n, H, T]``, or None
         kept: factors of the weights, ``[P, H]``, or None
         pair: the relation of each pair, ``[P]``
         starts: ``[B + 1]``
@@ -148,26 +184,32 @@ class _Attention(torch.autograd.Function):
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        of_query: Tensor | None,
-        of_key: Tensor | None,
+        terms_of_query: Tensor | None,
+        terms_of_key: Tensor | None,
         kept: Tensor | None,
         pair: Tensor,
         starts: Tensor,
         H: int,
         relations: int,
     ) -> tuple[Tensor, Tensor]:
-        options = (of_query is not None, of_key is not None, kept is not None, relations > 0)
-        loops = loops_of(H, query.shape[1] // H, *options)
+        loops = loops_of(
+            H,
+            query.shape[1] // H,
+            query_terms=terms_of_query is not None,
+            key_terms=terms_of_key is not None,
+            dropped=kept is not None,
+            of_relations=relations > 0,
+        )
         nothing = query.new_empty(0, 0, 0)  # not read
-        of_query = nothing if of_query is None else of_query.contiguous()
-        of_key = nothing if of_key is None else of_key.contiguous()
+        terms_of_query = nothing if terms_of_query is None else terms_of_query.contiguous()
+        terms_of_key = nothing if terms_of_key is None else terms_of_key.contiguous()
         kept = query.new_empty(0, 0) if kept is None else kept
         attention = query.new_empty(len(pair), H)  # [P, H]
         loops.score(
             as_array(query),
             as_array(key),
-            as_array(of_query),
-            as_array(of_key),
+            as_array(terms_of_query),
+            as_array(terms_of_key),
             as_array(pair),
             as_array(starts),
             attention.numpy(),
@@ -175,7 +217,7 @@ class _Attention(torch.autograd.Function):
         attention.exp_()  # PyTorch's exponential is vectorised, and numba's is not
         heads = torch.empty_like(query, memory_format=torch.contiguous_format)  # [n, d]
         by_relation = query.new_zeros(len(query), H, relations)  # [n, H, T]
-        loops.gather(
+        loops.aggregate(
             as_array(value),
             as_array(kept),
             as_array(pair),
@@ -186,16 +228,16 @@ class _Attention(torch.autograd.Function):
         )
         ctx.save_for_backward(query, key, value, attention, kept, pair, starts)
         ctx.loops = loops
-        ctx.shapes = [of_query.shape, of_key.shape, by_relation.shape]
+        ctx.shapes = [terms_of_query.shape, terms_of_key.shape, by_relation.shape]
         ctx.set_materialize_grads(False)
         return heads, by_relation
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
-        refuse_second_derivative()
+        refuse_second_derivative("fused")
         query, key, value, attention, kept, pair, starts = ctx.saved_tensors
         grad_heads, grad_by_relation = gradients
-        shape_of_query, shape_of_key, shape_by_relation = ctx.shapes
+        shape_of_query_terms, shape_of_key_terms, shape_by_relation = ctx.shapes
         if grad_heads is None:
             grad_heads = torch.zeros_like(value)  # [n, d]
         if grad_by_relation is None:
@@ -203,9 +245,9 @@ class _Attention(torch.autograd.Function):
         grad_query = torch.zeros_like(value)  # [n, d]
         grad_key = torch.zeros_like(value)
         grad_value = torch.zeros_like(value)
-        grad_of_query = value.new_zeros(shape_of_query)  # [n, H, T]
-        grad_of_key = value.new_zeros(shape_of_key)
-        ctx.loops.spread(
+        grad_terms_of_query = value.new_zeros(shape_of_query_terms)  # [n, H, T]
+        grad_terms_of_key = value.new_zeros(shape_of_key_terms)
+        ctx.loops.backward(
             as_array(query),
             as_array(key),
             as_array(value),
@@ -218,15 +260,15 @@ class _Attention(torch.autograd.Function):
             grad_query.numpy(),
             grad_key.numpy(),
             grad_value.numpy(),
-            grad_of_query.numpy(),
-            grad_of_key.numpy(),
+            grad_terms_of_query.numpy(),
+            grad_terms_of_key.numpy(),
         )
         return (
             grad_query,
             grad_key,
             grad_value,
-            grad_of_query if ctx.needs_input_grad[3] else None,
-            grad_of_key if ctx.needs_input_grad[4] else None,
+            grad_terms_of_query if ctx.needs_input_grad[3] else None,
+            grad_terms_of_key if ctx.needs_input_grad[4] else None,
             None,
             None,
             None,
@@ -237,17 +279,24 @@ class _Attention(torch.autograd.Function):
 
 @lru_cache
 def loops_of(
-    H: int, K: int, with_query: bool, with_key: bool, dropped: bool, with_value: bool
+    H: int, K: int, query_terms: bool, key_terms: bool, dropped: bool, of_relations: bool
 ) -> Loops:
     """The loops for so many heads and channels, with the terms of GRPE that a model has.
 
     All six are constants for the compiler. In the loops q, k and v are queries, keys and values,
-    and the counters are the graph b, the query i, the key j, their pair p, the channel c and the
-    head h.
+    and the counters are the graph b, the query i, the key j, their pair p + j, and the head h.
+
+    Args:
+        H: Heads.
+        K: Channels of a head.
+        query_terms: Whether there are ``terms_of_query``.
+        key_terms: Whether there are ``terms_of_key``.
+        dropped: Whether weights are multiplied with ``kept``.
+        of_relations: Whether the weights for each relation are wanted.
 
     Shapes:
         q, k, v, heads and their gradients: ``[n, d]``
-        of_query, of_key, by_relation and their gradients: ``[n, H, T]``
+        terms_of_query, terms_of_key, by_relation and their gradients: ``[n, H, T]``
         attention, kept: ``[P, H]``
         pair: ``[P]``
         starts: ``[B + 1]``
@@ -258,44 +307,34 @@ def loops_of(
     def score(
         q: Array,
         k: Array,
-        of_query: Array,
-        of_key: Array,
+        terms_of_query: Array,
+        terms_of_key: Array,
         pair: Array,
         starts: Array,
         shifted: Array,
     ) -> None:
         """The logits less the largest of their query."""
-        lowest = np.finfo(q.dtype).min
+        one = q.dtype.type(1)  # the queries are scaled already
         p = 0
         for b in range(len(starts) - 1):
             first = starts[b]
             n = starts[b + 1] - first
-            # Channels before keys, so that the innermost loop runs over neighbouring numbers.
-            keys = np.empty((d, n), q.dtype)
-            for j in range(n):
-                for c in range(d):
-                    keys[c, j] = k[first + j, c]
-            of_head = np.empty(n, q.dtype)
+            keys = keys_by_channel(k, first, n, d)
+            of_head = np.empty(keys.shape[1], q.dtype)
             for i in range(first, first + n):
                 for h in range(H):
-                    of_head[:] = 0
-                    for c in range(h * K, h * K + K):
-                        for j in range(n):
-                            of_head[j] += q[i, c] * keys[c, j]
-                    largest = lowest  # -inf less -inf would be NaN
+                    dot_products(q, i, h, K, one, keys, of_head)
                     for j in range(n):
                         relation = pair[p + j]
-                        if with_query:
-                            of_head[j] += of_query[i, h, relation]
-                        if with_key:
-                            of_head[j] += of_key[first + j, h, relation]
-                        largest = max(largest, of_head[j])
-                    for j in range(n):
-                        shifted[p + j, h] = of_head[j] - largest
+                        if query_terms:
+                            of_head[j] += terms_of_query[i, h, relation]
+                        if key_terms:
+                            of_head[j] += terms_of_key[first + j, h, relation]
+                    subtract_largest(of_head, n, h, p, shifted)
                 p += n
 
     @compiled
-    def gather(
+    def aggregate(
         v: Array,
         kept: Array,
         pair: Array,
@@ -306,39 +345,31 @@ def loops_of(
     ) -> None:
         """``attention`` holds exponentials before, and afterwards the softmax."""
         factor = np.empty(H, v.dtype)
-        weight = np.empty(d, v.dtype)
-        gathered = np.empty(d, v.dtype)
+        weights = np.empty(d, v.dtype)
+        total = np.empty((1, d), v.dtype)
         p = 0
         for b in range(len(starts) - 1):
             first = starts[b]
             n = starts[b + 1] - first
             for i in range(first, first + n):
-                factor[:] = 0
-                for j in range(n):
-                    for h in range(H):
-                        factor[h] += attention[p + j, h]
-                for h in range(H):
-                    factor[h] = 1 / factor[h]
-                gathered[:] = 0
+                write_factors(attention, p, n, H, factor)
+                total[:] = 0
                 for j in range(n):
                     relation = pair[p + j]
                     for h in range(H):
-                        share = attention[p + j, h] * factor[h]
-                        attention[p + j, h] = share
+                        weight = attention[p + j, h] * factor[h]
+                        attention[p + j, h] = weight
                         if dropped:
-                            share *= kept[p + j, h]
-                        if with_value:
-                            by_relation[i, h, relation] += share
-                        for c in range(h * K, h * K + K):
-                            weight[c] = share
-                    for c in range(d):
-                        gathered[c] += weight[c] * v[first + j, c]
-                for c in range(d):
-                    heads[i, c] = gathered[c]
+                            weight *= kept[p + j, h]
+                        if of_relations:
+                            by_relation[i, h, relation] += weight
+                        write_to_head(weights, h, K, weight)
+                    add_products(weights, v, first + j, d, total, 0)
+                heads[i] = total[0]
                 p += n
 
     @compiled
-    def spread(
+    def backward(
         q: Array,
         k: Array,
         v: Array,
@@ -351,54 +382,47 @@ def loops_of(
         grad_q: Array,
         grad_k: Array,
         grad_v: Array,
-        grad_of_query: Array,
-        grad_of_key: Array,
+        grad_terms_of_query: Array,
+        grad_terms_of_key: Array,
     ) -> None:
         """Adds the gradients to those that are there."""
-        weight = np.empty(d, v.dtype)
-        product = np.empty(d, v.dtype)
+        of_channel = np.empty(d, v.dtype)
+        weights = np.empty(d, v.dtype)
         mean = np.empty(H, v.dtype)
         p = 0
         for b in range(len(starts) - 1):
             first = starts[b]
             n = starts[b + 1] - first
-            of_attention = np.empty((n, H), v.dtype)  # the gradient of a query's softmax
+            grad_attention = np.empty((n, H), v.dtype)  # of a query's softmax
             for i in range(first, first + n):
                 mean[:] = 0
                 for j in range(n):
                     relation = pair[p + j]
-                    for c in range(d):
-                        product[c] = grad_heads[i, c] * v[first + j, c]
+                    write_products(grad_heads, i, v, first + j, d, of_channel)
                     for h in range(H):
-                        share = attention[p + j, h]
-                        of_weight = product[h * K]
-                        for c in range(h * K + 1, h * K + K):
-                            of_weight += product[c]
-                        if with_value:
-                            of_weight += grad_by_relation[i, h, relation]
-                        dropped_share = share
+                        weight = attention[p + j, h]
+                        gradient = sum_of_head(of_channel, h, K)
+                        if of_relations:
+                            gradient += grad_by_relation[i, h, relation]
+                        dropped_weight = weight
                         if dropped:
-                            dropped_share = share * kept[p + j, h]
-                            of_weight *= kept[p + j, h]
-                        of_attention[j, h] = of_weight
-                        mean[h] += of_weight * share
-                        for c in range(h * K, h * K + K):
-                            weight[c] = dropped_share
-                    for c in range(d):
-                        grad_v[first + j, c] += weight[c] * grad_heads[i, c]
+                            dropped_weight = weight * kept[p + j, h]
+                            gradient *= kept[p + j, h]
+                        grad_attention[j, h] = gradient
+                        mean[h] += gradient * weight
+                        write_to_head(weights, h, K, dropped_weight)
+                    add_products(weights, grad_heads, i, d, grad_v, first + j)
                 for j in range(n):
                     relation = pair[p + j]
                     for h in range(H):
-                        of_logit = attention[p + j, h] * (of_attention[j, h] - mean[h])
-                        if with_query:
-                            grad_of_query[i, h, relation] += of_logit
-                        if with_key:
-                            grad_of_key[first + j, h, relation] += of_logit
-                        for c in range(h * K, h * K + K):
-                            weight[c] = of_logit
-                    for c in range(d):
-                        grad_q[i, c] += weight[c] * k[first + j, c]
-                        grad_k[first + j, c] += weight[c] * q[i, c]
+                        gradient = attention[p + j, h] * (grad_attention[j, h] - mean[h])
+                        if query_terms:
+                            grad_terms_of_query[i, h, relation] += gradient
+                        if key_terms:
+                            grad_terms_of_key[first + j, h, relation] += gradient
+                        write_to_head(of_channel, h, K, gradient)
+                    add_products(of_channel, k, first + j, d, grad_q, i)
+                    add_products(of_channel, q, i, d, grad_k, first + j)
                 p += n
 
-    return Loops(score, gather, spread)
+    return Loops(score, aggregate, backward)

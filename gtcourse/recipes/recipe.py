@@ -5,6 +5,7 @@ Below it is what recipes of several papers share: each data set's task and the p
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 import tomllib
@@ -13,17 +14,18 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.resources import files
 from types import FunctionType
-from typing import Any, cast, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from torch import nn
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
+from gtcourse import models
 from gtcourse.encodings import Encoding
 from gtcourse.graphs.arguments import is_one_of
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.messages import shown
-from gtcourse.models.config import Config, GraphConfig, PositiveFloat, PositiveInt
+from gtcourse.models.config import Config, PositiveFloat, PositiveInt
 from gtcourse.train import tasks
 from gtcourse.train.checkpoint import History
 from gtcourse.train.flag import Flag
@@ -259,20 +261,18 @@ def with_form(recipe: Recipe, form: str) -> Recipe:
     if not isinstance(recipe, Recipe):
         raise ValueError(f"recipe is {shown(recipe)}; expected a Recipe.")
     build = recipe.build_model
-    config: Any = None
-    if isinstance(build, partial) and build.args:
-        config = build.args[0]
-    if not isinstance(config, GraphConfig) or "form" not in vars(config):
+    has_forms = models.CGTConfig | models.EGTConfig | models.GRPEConfig
+    if not isinstance(build, partial) or not build.args or not isinstance(build.args[0], has_forms):
         raise ValueError(
             f"form is {shown(form)} for {recipe.name}; expected a recipe of CSA, EGT or GRPE."
         )
+    config = build.args[0]
     forms = get_args(get_type_hints(type(config))["form"])
     if not is_one_of(form, forms):
         raise ValueError(f"form is {shown(form)}; expected one of {', '.join(forms)}.")
-    given = cast("partial[nn.Module]", build)
-    changed = replace(cast(Any, config), form=form)
-    build = partial(given.func, changed, *given.args[1:], **given.keywords)
-    return replace(recipe, build_model=build)
+    changed = replace(config, form=form)  # type: ignore[arg-type]  # one of the forms
+    changed_build = partial(build.func, changed, *build.args[1:], **build.keywords)
+    return replace(recipe, build_model=changed_build)
 
 
 def printed_score(printed: str, task: Task) -> tuple[float, ...]:
@@ -284,8 +284,8 @@ def printed_score(printed: str, task: Task) -> tuple[float, ...]:
 def as_text(value: object) -> object:
     """A value as JSON can hold it: functions by their names, and what they are called with."""
     if isinstance(value, partial):
-        arguments = [repr(argument) for argument in value.args]
-        arguments += [f"{name}={argument!r}" for name, argument in value.keywords.items()]
+        arguments = [_argument(argument) for argument in value.args]
+        arguments += [f"{name}={_argument(each)}" for name, each in value.keywords.items()]
         return f"{value.func.__name__}({', '.join(arguments)})"
     if isinstance(value, tuple):
         return [as_text(part) for part in value]
@@ -298,6 +298,43 @@ def as_text(value: object) -> object:
     if isinstance(value, FunctionType | type):
         return value.__name__
     return value
+
+
+def _argument(value: object) -> str:
+    return str(as_text(value)) if isinstance(value, partial) else repr(value)
+
+
+EARLIER_PARTIAL = re.compile(
+    r"functools\.partial\(<(?:class '(?:\w+\.)*|function )(\w+)'?(?: at 0x\w+)?>(?:, )?"
+)
+"""How an argument that is a ``partial`` was written before 0.11: ``as_text`` writes a call."""
+
+
+def read_call(text: object) -> object:
+    """What :func:`as_text` wrote about a call, so that texts of two releases can be compared.
+
+    A call becomes a dictionary of the function and its arguments, by number or by name. A
+    configuration has all of today's fields, with the defaults of those that the text does not have
+    (:meth:`gtcourse.models.config.Config.complete`). Anything else stays as it is.
+    """
+    try:
+        call = ast.parse(EARLIER_PARTIAL.sub(r"\1(", str(text)), mode="eval").body
+    except SyntaxError:
+        return text
+    return _read(call) if isinstance(call, ast.Call) else text
+
+
+def _read(value: ast.expr) -> Any:
+    """The dictionary of a call, or the text of another value."""
+    if not isinstance(value, ast.Call):
+        return ast.unparse(value)
+    function = ast.unparse(value.func)
+    given = {str(number): _read(each) for number, each in enumerate(value.args)}
+    given |= {str(keyword.arg): _read(keyword.value) for keyword in value.keywords}
+    kind = vars(models).get(function)
+    if isinstance(kind, type) and issubclass(kind, Config):
+        given = kind.complete(given)
+    return {"function": function, **given}
 
 
 def adamw(lr: float, weight_decay: float = 0.0) -> partial[AdamW]:

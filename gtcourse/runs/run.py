@@ -37,11 +37,10 @@ from gtcourse.graphs.published import (
     PUBLICATIONS,
     dataset_names,
 )
-from gtcourse.models.grpe import in_todays_names
 from gtcourse.names import check_data_source
 from gtcourse.recipes import as_recipe
 from gtcourse.recipes.adapt import standardised
-from gtcourse.recipes.recipe import Recipe
+from gtcourse.recipes.recipe import Recipe, read_call
 from gtcourse.runs import overview
 from gtcourse.runs import record as records
 from gtcourse.runs.record import Record
@@ -509,8 +508,5 @@ def _compared(what: dict[str, Any]) -> dict[str, Any]:
     """What two runs have to share to count as the same, by name; notes say nothing about a run."""
     config = {name: value for name, value in what["config"].items() if name != "notes"}
     if "build_model" in config:
-        build_model = in_todays_names(config["build_model"])
-        # Before 0.10, EGT and GRPE had one form alone. It is the last setting of their
-        # configurations, and that of CSA has others after it.
-        config["build_model"] = build_model.replace(", form='direct')", ")")
+        config["build_model"] = read_call(config["build_model"])
     return config | {"data": what["data"], "seed": what["seed"]}

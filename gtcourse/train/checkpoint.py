@@ -6,7 +6,7 @@ executes no code in it. The final weights of a run are safetensors (:mod:`gtcour
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from gtcourse.graphs.io import check_same, write_tensors
-from gtcourse.models.grpe import in_todays_names
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -24,11 +23,8 @@ FILENAME = "last.ckpt"
 
 REMOVE = "Remove this file to begin the run again."
 
-NEWER = ("data", "accumulate", "precision", "encodings", "form")
-"""Parts of a run's identity that may be missing in checkpoints written before December 2026.
-
-The form is missing for EGT and GRPE, which had one alone; checkpoints of CSA have it.
-"""
+NEWER = ("data", "accumulate", "precision", "encodings")
+"""Parts of a run's identity that may be missing in checkpoints written before December 2026."""
 
 
 @dataclass
@@ -105,15 +101,23 @@ class Checkpoint:
         fabric: connects the processes; all take part in saving, and the first one writes.
         identity: by name, what a checkpoint and the run that resumes it have to share.
         parts: model, optimizer and schedule, by name; :meth:`restore` changes them in place.
+        complete: turns the identity in a file, which an earlier release may have written, into
+            what today's release would have written.
     """
 
     def __init__(
-        self, folder: Path, fabric: Fabric, identity: Mapping[str, str], parts: Mapping[str, Part]
+        self,
+        folder: Path,
+        fabric: Fabric,
+        identity: Mapping[str, str],
+        parts: Mapping[str, Part],
+        complete: Callable[[Mapping[str, str]], dict[str, str]] = dict,
     ):
         self.path = folder / FILENAME
         self.fabric = fabric
         self.identity = dict(identity)
         self.parts = dict(parts)
+        self.complete = complete
 
     def save(self, progress: Progress, current: Epoch | None) -> None:
         """Writes the file again: a new file replaces the old one when it is complete.
@@ -144,9 +148,7 @@ class Checkpoint:
         if not self.path.exists():
             return Progress()
         state = self._read()
-        saved = state["run"]
-        if "terms" in saved:  # of GRPE
-            saved["terms"] = in_todays_names(saved["terms"])
+        saved = self.complete(state["run"])
         ours = {
             name: value
             for name, value in self.identity.items()

@@ -422,7 +422,11 @@ class _Run:
         parts: dict[str, Part] = {"model": self.model, "optimizer": self.optimizer}
         if self.schedule is not None:
             parts["schedule"] = self.schedule
-        return Checkpoint(folder, self.fabric, self._identity(), parts)
+        identity = self._identity()
+        config = getattr(self.model, "config", None)
+        if isinstance(config, Config):
+            return Checkpoint(folder, self.fabric, identity, parts, config.complete)
+        return Checkpoint(folder, self.fabric, identity, parts)
 
     def _identity(self) -> dict[str, str]:
         """What a checkpoint has to share with the run that continues it, by name."""

@@ -10,9 +10,9 @@ import pytest
 import torch
 from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
 
+from gtcourse.csv_file import class_names, read_text_table
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.tables import (
-    class_names,
     fold_split,
     random_split,
     read_csv,
@@ -169,6 +169,19 @@ def test_each_molecule_is_tested_in_one_fold_and_validates_another(by_scaffold):
             assert len(pairs) == len(RINGS)
 
 
+def test_a_table_that_was_read_before_is_not_read_again(tmp_path):
+    content = "smiles,y,part\nC,1,train\nN(,2,train\nO,,val\nCC,4,val\nCCC,5,test\n"
+    path = written(tmp_path, content)
+    expected, left_out = read_csv(path, "smiles", ["y"], "regression", "part")
+    table = read_text_table(path, "smiles", "y", "part")
+    path.unlink()
+    found, skipped = read_csv(path, "smiles", ["y"], "regression", "part", table=table)
+    assert skipped == left_out
+    assert [text.partition(":")[0] for text in skipped] == ["line 3", "line 4"]
+    assert [graph.smiles for graph in found.graphs] == [graph.smiles for graph in expected.graphs]
+    assert found.split.tolist() == expected.split.tolist() == [0, 1, 2]
+
+
 def test_the_fold_is_part_of_the_data_sets_name(tmp_path):
     rows = [f"{text},1" for text in MOLECULES]
     data, _ = own(tmp_path, "\n".join(["smiles,y", *rows]), split="random", fold=(4, 5))
@@ -180,7 +193,7 @@ def test_classes_that_only_look_like_numbers_are_ordered_alphabetically(tmp_path
     """Python calls a superscript a digit, and reads no integer in it."""
     content = "smiles,y\n" + "".join(f"{m},{'²-1'[i % 3]}\n" for i, m in enumerate(MOLECULES))
     path = written(tmp_path, content)
-    assert class_names(read_table(path, "smiles", "y"), path, "y") == ["-", "1", "²"]
+    assert class_names(read_text_table(path, "smiles", "y"), path, "y") == ["-", "1", "²"]
 
 
 @pytest.mark.parametrize("word", ["none", "None", "NULL"])

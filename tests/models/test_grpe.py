@@ -7,7 +7,6 @@ import torch
 
 from gtcourse import collate
 from gtcourse.models import GRPE, GRPEAttention, GRPEConfig, RelationTables
-from gtcourse.models.grpe import in_todays_names
 from tests.graphs.small import graph_of
 from tests.models.small import GRPE as SMALL
 from tests.models.small import PRECISIONS, Largest, encoded, large_weights, load, reference
@@ -37,14 +36,14 @@ def test_float_edge_features_are_binned_by_edge_step():
             assert int(relation[1, 2]) == 1 + kind
 
 
-def test_the_old_names_of_the_terms_are_read_with_a_warning():
-    with pytest.warns(FutureWarning, match=r"should now be \('query_context', 'value'\)"):
-        old = replace(SMALL, terms=("query", "value"))
-    assert old == replace(SMALL, terms=("query_context", "value"))
-    text = repr(GRPEConfig())
-    before = text.replace("'query_context', 'key_context'", "'query', 'key'")
-    assert before != text
-    assert in_todays_names(before) == in_todays_names(text) == text
+def test_recorded_fields_of_earlier_releases_get_todays_names_and_defaults():
+    todays = {name: repr(value) for name, value in vars(GRPEConfig()).items()}
+    before = todays | {"terms": "('query', 'key', 'value')", "seed": "3"}
+    del before["form"], before["bias"]
+    assert GRPEConfig.complete(before) == todays | {"seed": "3"}
+    assert GRPEConfig.complete(todays | {"form": "'fused'"}) == todays | {"form": "'fused'"}
+    with pytest.raises(ValueError, match="expected each entry to be one of 'query_context', 'key"):
+        GRPEConfig(terms=("query", "value"))
 
 
 def test_each_term_has_the_tables_of_its_equation():

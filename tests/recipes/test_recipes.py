@@ -17,9 +17,11 @@ from torch.optim.lr_scheduler import CosineAnnealingLR
 from gtcourse.encodings import encode
 from gtcourse.graphs import DenseLoader
 from gtcourse.models import EGT, GT, GatedGCN, Graphormer
+from gtcourse.models.config import Config
+from gtcourse.predict import with_weights
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.adapt import own_recipe
-from gtcourse.recipes.recipe import NOTES, Note, Recipe
+from gtcourse.recipes.recipe import NOTES, Note, Recipe, as_text, read_call
 from gtcourse.train.loop import count_parameters, evaluate
 from gtcourse.train.schedules import warmup_then_linear
 from tests.models.test_egt import unread
@@ -149,6 +151,38 @@ def shallow(recipe: Recipe) -> Recipe:
     config, *others = build.args
     config = replace(config, num_layers=3)
     return replace(recipe, build_model=partial(build.func, config, *others, **build.keywords))
+
+
+def test_the_text_of_a_call_is_read_with_all_fields_of_its_configuration():
+    for name in RECIPES:
+        build = get_recipe(name).build_model
+        found = read_call(as_text(build))
+        assert found["function"] == build.func.__name__
+        if build.args and isinstance(build.args[0], Config):
+            config = build.args[0]
+            texts = {field: repr(value) for field, value in vars(config).items()}
+            assert found["0"] == {"function": type(config).__name__, **texts}
+
+
+def test_texts_of_a_call_from_earlier_releases_are_read_like_todays():
+    build = partial(with_weights, get_recipe("grpe-small/zinc").build_model, "grpe-100k/molecules")
+    todays = as_text(build)
+    assert todays.startswith("with_weights(GRPE(GRPEConfig(")
+    before = f"with_weights({build.args[0]!r}, 'grpe-100k/molecules')"
+    before = before.replace("'query_context', 'key_context'", "'query', 'key'")
+    before = before.replace(", form='direct'", "")
+    assert read_call(before) == read_call(todays)
+    assert read_call(before.replace("d_model=80", "d_model=72")) != read_call(todays)
+    fused = todays.replace("form='direct'", "form='fused'")
+    assert read_call(before) != read_call(fused)
+    encoded = partial(with_weights, get_recipe("graphormer-base/pcqm4m").build_model, "a")
+    assert "at 0x" not in as_text(encoded)
+    assert read_call(f"with_weights({encoded.args[0]!r}, 'a')") == read_call(as_text(encoded))
+
+
+def test_other_texts_than_calls_are_left_as_they_are():
+    for text in ("GIN", "<lambda>", None, "x = 3"):
+        assert read_call(text) == text
 
 
 @pytest.mark.parametrize("name", named())

@@ -156,8 +156,9 @@ def test_a_run_that_an_earlier_release_began_under_old_names_is_resumed(monkeypa
     todays = path.read_text()
     old = todays.replace("'query_context', 'key_context'", "'query', 'key'")
     assert old != todays
-    without_form = old.replace(", form='direct')", ")")
-    assert without_form != old
+    without_form = old.replace(", form='direct'", "").replace(", bias=False", "")
+    assert "form=" not in without_form
+    assert "bias=" not in without_form
     path.write_text(without_form)
     (checkpoint,) = tmp_path.rglob("last.ckpt")
     state = read_tensors(checkpoint)
@@ -168,6 +169,9 @@ def test_a_run_that_an_earlier_release_began_under_old_names_is_resumed(monkeypa
     fused = with_form(recipe, "fused")
     with pytest.raises(ValueError, match="holds another run, different in build_model"):
         train(fused, tiny("zinc", 6), command="", out=tmp_path, resume=True)
+    training, val, _ = loaders(fused, tiny("zinc", 6), seed=0, buckets=1, static_shapes=False)
+    with pytest.raises(ValueError, match="belongs to another run, different in form;"):
+        fused.fit(fused.build_model(), training, val, seed=0, out=tmp_path)
     assert train(recipe, tiny("zinc", 6), command="", out=tmp_path, resume=True).result
 
 

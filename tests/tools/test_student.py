@@ -43,3 +43,5 @@ def test_markup_that_only_the_book_can_show_becomes_plain_text():
     assert student.plain(written) == shown
     both = student.plain("{cite:p}`li2018deeper,oono2020expressive`, `x[a](b)`")
     assert both == "(Li et al., 2018; Oono and Suzuki, 2020), `x[a](b)`"
+    # One author "and others" in the bibliography.
+    assert student.plain("{cite:p}`rdkit`").startswith("(Landrum et al., 20")
