@@ -4,8 +4,9 @@ A bag Transformer on molecules, with one of eight node encodings: none, Laplacia
 the signs of a convention or with random signs, SignNet, SignNet's networks without the second sign,
 without the eigenvectors or without messages, and a vector for each degree. The same for a GatedGCN,
 which reads the bonds and their types anyway, and on chapter 04's CYCLES, where GatedGCN without an
-encoding can only guess. On CYCLES three encodings also train with a higher rate, and for longer,
-and SignNet's networks without the second sign also train with random signs.
+encoding can only guess. On CYCLES a linear map also reads the eigenvectors' absolute values, three
+encodings also train with a higher rate, and for longer, and SignNet's networks without the second
+sign also train with random signs.
 """
 
 from collections.abc import Callable, Iterator
@@ -96,6 +97,18 @@ class Constant(models.SignNet):
         return super().even(torch.ones_like(vectors) * mask[:, :, None], adjacency, mask)
 
 
+class AbsoluteValues(models.LaplacianEncoding):
+    """A linear map of the entries without their signs."""
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        vectors = batch.encoding("laplacian_eigenvectors")
+        return self.projection(vectors.abs())
+
+
+def absolute_values(config: models.SignNetConfig) -> AbsoluteValues:
+    return AbsoluteValues(config.k, config.d_model)
+
+
 class Degrees(nn.Embedding):
     """A learned vector for the number of a node's neighbours."""
 
@@ -184,4 +197,5 @@ if __name__ == "__main__":
         runs[f"cycles-{encoding}-long/cycles"] = replace(run, epochs=MORE_EPOCHS)
     one_random_sign = run_of(BASES["cycles"], "one-sign-flips", OneRandomSign)
     runs["cycles-one-sign-flips/cycles"] = one_random_sign
+    runs["cycles-absolute/cycles"] = run_of(BASES["cycles"], "absolute", absolute_values)
     main("chapter05", runs, load)

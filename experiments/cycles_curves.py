@@ -10,15 +10,20 @@ import time
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 from torch.optim import AdamW
 
-from experiments.chapter05 import BASES, ENCODINGS, OneRandomSign, load, run_of
+from experiments.chapter05 import (
+    BASES,
+    ENCODINGS,
+    OneRandomSign,
+    absolute_values,
+    load,
+    run_of,
+)
 from experiments.runs import Run, main, no_scores, store_measurement
-from gtcourse import DenseLoader, GraphBatch
+from gtcourse import DenseLoader
 from gtcourse.course.records import RECORDS
 from gtcourse.graphs.dataset import GraphDataset
-from gtcourse.models import LaplacianEncoding, SignNetConfig
 from gtcourse.train.loop import fit
 
 RATES = (1e-3, 3e-3, 1e-2)
@@ -31,19 +36,6 @@ EPOCHS = {
     "absolute": 20,
 }
 """An epoch with SignNet's networks takes several times as long as one without."""
-
-
-class AbsoluteValues(LaplacianEncoding):
-    """A linear map of the entries without their signs."""
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        vectors = batch.encoding("laplacian_eigenvectors")
-        return self.projection(vectors.abs())
-
-
-def absolute_values(config: SignNetConfig) -> AbsoluteValues:
-    return AbsoluteValues(config.k, config.d_model)
-
 
 CYCLES = BASES["cycles"]._replace(batch_size=25)
 BUILDS = ENCODINGS | {"absolute": absolute_values, "one-sign-flips": OneRandomSign}
