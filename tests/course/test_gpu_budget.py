@@ -42,7 +42,6 @@ KEPT_OF_CHAPTER = {
     "02_transformer": (128, 32, 40),  # draws a molecule with a ring and a branch
     "05_signnet": (128, 32, 8),  # predicts each with 100 bases, and with all signs
     "09_csa": (128, 32, 430),  # draws indole, and a molecule with two fused rings
-    "12_from_a_laptop_to_a_cluster": (1000, 32, 32),  # stops while the third 256 are stored
 }
 
 WHOLE = cache(gtcourse.load_dataset)

@@ -1,0 +1,94 @@
+"""Does a training process take longer for a step than the step alone?
+``python -m experiments.one_process``
+
+In the benchmark ``speed.shards``, a single process took 2.6 times as long for a step, loading
+included, as the same step took on batches that had been prepared in advance. Here both are measured
+in one process that ``torchrun`` starts, in processor time, which does not include waiting for other
+programs.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import chain, islice, repeat
+from pathlib import Path
+from statistics import quantiles
+
+import torch
+
+from experiments.runs import store_measurement
+from gtcourse import GraphBatch
+from gtcourse.course.records import RECORDS
+from gtcourse.encodings.prepare import prepare
+from gtcourse.graphs import open_graphs
+from gtcourse.train.loop import launch, train_step
+from speed.shards import BATCH, STORED, loader, molecules, recipe_of
+
+MODELS = ("graphormer, 4 layers", "csa, 4 layers")
+GRAPHS = 1500
+WARM_UP = 2
+STEPS = 12
+
+
+def summary(call: Callable[[], object]) -> dict[str, object]:
+    """The median processor time of a call in milliseconds, with quartiles."""
+    times = []
+    for _ in range(WARM_UP + STEPS):
+        begin = time.process_time()
+        call()
+        times.append(1000 * (time.process_time() - begin))
+    low, middle, high = quantiles(times[WARM_UP:])
+    return {"processor_ms": round(middle, 1), "quartiles": [round(low, 1), round(high, 1)]}
+
+
+def measure(folder: str, name: str) -> dict[str, object]:
+    torch.set_num_threads(1)
+    recipe = recipe_of(name)
+    fabric = launch("cpu", 1, "32-true")
+    torch.manual_seed(0)
+    model = recipe.build_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-5)
+    batches = chain.from_iterable(repeat(loader(open_graphs(folder), recipe)))
+    loaded = chain.from_iterable(repeat([*islice(batches, STEPS)]))
+
+    def step(batch: GraphBatch) -> None:
+        optimizer.zero_grad()
+        recipe.task.loss(model(batch), batch).backward()
+        optimizer.step()
+
+    found = {"step": summary(lambda: step(next(loaded)))}
+    connected = fabric.setup(model, optimizer)
+    found["loading and step"] = summary(
+        lambda: train_step(fabric, connected[0], recipe.task, [next(batches)], connected[1])
+    )
+    found["loading"] = summary(lambda: next(batches))
+    return found
+
+
+def main() -> None:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command += ["--nproc_per_node", "1", "-m", "experiments.one_process"]
+    rows = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = str(Path(temporary) / "graphs")
+        prepare(molecules(GRAPHS), folder, stored=STORED, progress=False)
+        for name in MODELS:
+            done = subprocess.run(
+                [*command, folder, name], check=True, stdout=subprocess.PIPE, text=True
+            )
+            rows[name] = json.loads(done.stdout.splitlines()[-1])
+    content = {"name": "one-process", "batch": BATCH, "steps": STEPS, "rows": rows}
+    path = RECORDS / "one-process.json"
+    store_measurement(path, content, "python -m experiments.one_process")
+    print(json.dumps(content, indent=1))
+
+
+if __name__ == "__main__":
+    if "RANK" in os.environ:  # started by torchrun
+        print(json.dumps(measure(*sys.argv[1:])), flush=True)
+    else:
+        main()

@@ -1,0 +1,94 @@
+"""Does a step of CSA take longer when other models run in between?
+``python -m experiments.step_alone``
+
+Two benchmarks of chapter 12 measured the same step of CSA: ``speed.models`` found 178 ms, with
+eleven other models taking turns, and ``speed.compile`` found 142 ms. Here the step runs alone, and
+then in turn with those models. A step is measured in processor time, which does not include
+waiting for other programs. Memory that malloc has given back to the system has to be fetched again,
+which the system counts as page faults. So everything is measured twice: as malloc does by default,
+and with a malloc that gives nothing back.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from resource import RUSAGE_SELF, getrusage
+from statistics import median, quantiles
+
+import torch
+
+from experiments.runs import store_measurement
+from gtcourse import load_dataset
+from gtcourse.course.records import RECORDS
+from speed.measure import Step
+from speed.subjects import BATCH, ENTRIES, PEERS, subject
+
+MODEL = "csa"
+WARM_UP = 2
+ROUNDS = 12
+KEEP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
+"""Variables with which glibc's malloc gives no memory back to the system."""
+
+Sample = tuple[float, float, int]
+
+
+def sample(step: Step) -> Sample:
+    """Milliseconds of processor time, those of them in the system, and page faults."""
+    before, begin = getrusage(RUSAGE_SELF), time.process_time()
+    step()
+    end, after = time.process_time(), getrusage(RUSAGE_SELF)
+    system = 1000 * (after.ru_stime - before.ru_stime)
+    return 1000 * (end - begin), system, after.ru_minflt - before.ru_minflt
+
+
+def summary(samples: list[Sample]) -> dict[str, object]:
+    milliseconds, system, faults = zip(*samples[WARM_UP:], strict=True)
+    low, middle, high = quantiles(milliseconds)
+    return {
+        "processor_ms": round(middle, 1),
+        "quartiles": [round(low, 1), round(high, 1)],
+        "system_ms": round(median(system), 1),
+        "page_faults": round(median(faults)),
+    }
+
+
+def measure() -> dict[str, object]:
+    """The step alone, in turn with the others, and alone once more."""
+    torch.set_num_threads(1)
+    molecules = load_dataset("molecules").train[:BATCH]
+    steps = {name: subject(name, molecules).training_step() for name in (*PEERS, *ENTRIES)}
+    rounds = range(WARM_UP + ROUNDS)
+    alone = [sample(steps[MODEL]) for _ in rounds]
+    in_turn = [{name: sample(step) for name, step in steps.items()}[MODEL] for _ in rounds]
+    again = [sample(steps[MODEL]) for _ in rounds]
+    found = {"alone": alone, "in turn": in_turn, "alone again": again}
+    return {name: summary(samples) for name, samples in found.items()}
+
+
+def main() -> None:
+    command = [sys.executable, "-m", "experiments.step_alone", "here"]
+    rows = {}
+    for memory, variables in (("default", {}), ("never given back", KEEP)):
+        done = subprocess.run(
+            command, env=os.environ | variables, check=True, stdout=subprocess.PIPE, text=True
+        )
+        rows[memory] = json.loads(done.stdout.splitlines()[-1])
+    content = {
+        "name": "step-alone",
+        "model": MODEL,
+        "graphs": BATCH,
+        "rounds": ROUNDS,
+        "rows": rows,
+    }
+    path = RECORDS / "step-alone.json"
+    store_measurement(path, content, "python -m experiments.step_alone")
+    print(json.dumps(content, indent=1))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["here"]:
+        print(json.dumps(measure()))
+    else:
+        main()
