@@ -229,6 +229,7 @@ class compare:  # noqa: N801 (a decorator)
         self.atol = atol
         self.gradients = gradients
         self.drawn = drawn
+        self.lasting = {id(case) for case in self.cases}  # and the drawn cases, which are kept too
         self.known: dict[str, _Results] = {}
 
     def __call__(self, reference: Callable) -> Callable[..., Result]:
@@ -241,9 +242,8 @@ class compare:  # noqa: N801 (a decorator)
         return checked
 
     def results_of(self, name: str, answer: Callable) -> _Results:
-        """The results of the reference, or of a mistake with this hint: in the fixed cases the
-        same for every answer that is checked."""
-        return self.known.setdefault(name, _Results(self.run, answer, kept=self.cases))
+        """The results of the reference, or of a mistake with this hint, for all answers."""
+        return self.known.setdefault(name, _Results(self.run, answer, kept=self.lasting))
 
     def check(self, answer: Callable) -> str | None:
         """Raises :class:`Mistake` for the first difference from the reference.
@@ -310,14 +310,18 @@ class compare:  # noqa: N801 (a decorator)
         """
         end = time.thread_time() + SECONDS / 4
         checked = 0
+        failed = False
 
         def fails(case: Sequence) -> bool:
-            nonlocal checked
+            nonlocal checked, failed
             if time.thread_time() > end:
                 raise OutOfTime
+            if not failed:  # not yet one of the smaller cases, each of which is new
+                self.lasting.add(id(case))
             try:
                 self.check_case(answer, case)
             except Exception:
+                failed = True
                 return True
             checked += 1
             return False
@@ -532,19 +536,18 @@ class _Results:
 
     Args:
         run: how the answer is called.
-        kept: the cases whose results are kept; all of them if None.
+        kept: the ids of the cases whose results are kept; all of them if None.
     """
 
-    def __init__(self, run: Callable, answer: Callable, kept: list | None = None) -> None:
+    def __init__(self, run: Callable, answer: Callable, kept: set[int] | None = None) -> None:
         self.run = run
         self.answer = answer
         self.kept = kept
-        self.found: list[tuple[Sequence, object]] = []
+        self.found: dict[int, object] = {}
 
     def __call__(self, case: Sequence) -> object:
         """Raises what the answer raised in this case."""
-        known = [result for one, result in self.found if one is case]
-        result = known[0] if known else self.new(case)
+        result = self.found[id(case)] if id(case) in self.found else self.new(case)
         if isinstance(result, Exception):
             raise result
         return result
@@ -555,8 +558,8 @@ class _Results:
             result = _copy(self.run(self.answer, *deepcopy(case)))
         except Exception as error:
             result = error
-        if self.kept is None or any(case is one for one in self.kept):
-            self.found.append((case, result))
+        if self.kept is None or id(case) in self.kept:
+            self.found[id(case)] = result
         return result
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from hashlib import shake_256
 
 import torch
@@ -114,14 +115,20 @@ def smallest(case: Callable[[Draw], Sequence], fails: Callable[[Sequence], bool]
     a case has failed, the result is the smallest one so far.
     """
     for number in range(count):
-        tape = Tape(drawn_bytes(number))
-        one = case(Draw(tape))
+        one, read = drawn_case(case, number)
         if fails(one):
-            search = Search(case, fails, one, tape.read)
+            search = Search(case, fails, one, read)
             with suppress(OutOfTime):
                 search.run()
             return search.found
     return None
+
+
+@cache
+def drawn_case(case: Callable[[Draw], Sequence], number: int) -> tuple[Sequence, bytes]:
+    """A case, drawn once for all answers, so that nothing may change it, and the bytes it read."""
+    tape = Tape(drawn_bytes(number))
+    return case(Draw(tape)), tape.read
 
 
 class Tape:

@@ -110,6 +110,21 @@ def test_an_endless_loop_in_a_drawn_case_is_stopped(monkeypatch):
     assert "stopped after 0.5 seconds" in result.message
 
 
+def test_the_reference_is_computed_once_for_all_answers():
+    calls = itertools.count()
+
+    @compare([torch.tensor([1.0, 2.0])], [torch.tensor([3.0, 1.0, 2.0])], drawn=_row)
+    def check_copy(x):
+        """The result is x."""
+        next(calls)
+        return x * 1
+
+    assert check_copy(torch.clone).passed
+    assert next(calls) == checker.DRAWN + 3  # and three fixed cases
+    assert check_copy(torch.clone).passed
+    assert next(calls) == checker.DRAWN + 4
+
+
 def test_all_cases_are_drawn_however_slow_the_machine_is():
     calls = itertools.count()
     assert check_itself(lambda x: (next(calls), x * 1)[1]).message == "The result is x."
