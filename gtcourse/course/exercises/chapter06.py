@@ -99,6 +99,7 @@ def check_spatial_bias(scalars, distance, rows=lambda d, last: d + 1):
     return scalars[rows(distance, last).clamp(max=last)].permute(2, 0, 1)
 
 
+LINE = (torch.arange(40)[:, None] - torch.arange(40)).abs()  # a path of forty nodes
 PATH = (random((6, 6, 3))[0] > 0).long()  # types of L = 3 edges
 DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
 
@@ -113,7 +114,7 @@ def _paths(draw: Draw):
 
 @compare(
     (random((3, 2))[0].flip(0), PATH, DISTANCE),
-    (*random((3, 2)), (torch.arange(3) < LONG[..., None]).long(), LONG),  # up to 11 edges
+    (*random((3, 2)), (torch.arange(3) < LINE[..., None]).long(), LINE),  # up to 39 edges
     (*random((2, 4)), PATH[1:, 1:, :2], DISTANCE[1:, 1:]),
     drawn=_paths,
 )

@@ -154,8 +154,11 @@ def _without_pairs(answer, x, R, relation):
 
 
 # Not symmetric, so that (i, j) and (j, i) can be told apart.
-RELATION = torch.tensor([[(i * i + 3 * j + (i * j) % 5) % 4 for j in range(11)] for i in range(11)])
-OTHER = (*random((3, 6, 8)), RELATION[:9, 1:10])
+RELATION, MORE_RELATIONS = (
+    torch.tensor([[(i * i + 3 * j + (i * j) % 5) % T for j in range(11)] for i in range(11)])
+    for T in (4, 6)
+)
+OTHER = (*random((3, 6, 8)), MORE_RELATIONS[:9, 1:10])
 
 
 def _keys(draw: Draw):

@@ -248,6 +248,21 @@ def edge_softmax_plus_a_thousandth(logits, edge_index, num_nodes):
     return weights / (totals[target] + 1e-3)
 
 
+def edge_softmax_of_eight_nodes(logits, edge_index, num_nodes):
+    weights = torch.zeros_like(logits)
+    for node in edge_index[1].unique()[:8]:
+        here = edge_index[1] == node
+        weights[here] = logits[here].softmax(0)
+    return weights
+
+
+def virtual_node_of_seven_directed(adjacency):
+    N = len(adjacency)
+    wider = F.pad(adjacency if N < 8 else adjacency | adjacency.T, (0, 1, 0, 1), value=True)
+    wider[-1, -1] = False
+    return wider
+
+
 # Chapter 04
 
 
@@ -489,7 +504,7 @@ def rounded_logarithms(own, near, colours):
 
 def edge_bias_of_short_paths(table, path, distance):
     L = len(table)
-    on_path = (torch.arange(L) < distance[..., None]) & (distance[..., None] <= 8)
+    on_path = (torch.arange(L) < distance[..., None]) & (distance[..., None] <= 12)
     return (table[torch.arange(L), path] * on_path).sum(-1) / distance.clamp(1, L)
 
 
@@ -590,6 +605,11 @@ def key_context_of_the_first_head(k, R_query, relation):
 def value_term_of_occurring_relations(a, R_value, relation):
     kinds = F.one_hot(relation).to(a)
     return torch.einsum("hij,ijt->hit", a, kinds) @ R_value[:, : kinds.shape[-1]].flip(1)
+
+
+def value_term_of_five_relations(a, R_value, relation):
+    kinds = (relation[..., None] == torch.arange(min(R_value.shape[1], 5))).to(a)
+    return torch.einsum("hij,ijt->hit", a, kinds) @ R_value[:, :5]
 
 
 def counting_table_of_one_edge_type(E, L):
@@ -954,12 +974,14 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c3.check_edge_softmax, edge_softmax_of_sorted_edges),
         (c3.check_edge_softmax, edge_softmax_with_a_small_number),
         (c3.check_edge_softmax, edge_softmax_plus_a_thousandth),
+        (c3.check_edge_softmax, edge_softmax_of_eight_nodes),
         (c3.check_gatv2_logits, gatv2_of_several_nodes),
         (c3.check_gatv2_logits, gatv2_in_single_precision),
         (c3.check_layers_needed, layers_by_numbers_of_walks),
         (c3.check_layers_needed, layers_from_both_ends),
         (c3.check_virtual_node, virtual_node_in_the_graph),
         (c3.check_virtual_node, virtual_node_of_symmetric_graphs),
+        (c3.check_virtual_node, virtual_node_of_seven_directed),
         (c4.check_walk_matrix, walk_matrix_in_half_precision),
         (c4.check_walk_matrix, walk_matrix_of_bytes),
         (c4.check_walk_matrix, walk_matrix_of_rounded_shares),
@@ -1019,6 +1041,7 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c8.check_key_context, key_context_of_the_first_head),
         (c8.check_key_context, key_context_of_three_heads),
         (c8.check_value_term, value_term_of_occurring_relations),
+        (c8.check_value_term, value_term_of_five_relations),
         (c8.check_counting_table, counting_table_of_one_edge_type),
         (c8.check_dial_table, dial_table_of_integers),
         (c9.check_heat_bias, called("heat_bias_above_a_millionth", heat_bias_above(1e-6))),
