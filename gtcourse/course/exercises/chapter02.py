@@ -201,7 +201,7 @@ def _decodings(draw: Draw):
 
 @torch.no_grad()
 def _one_after_another(step, attention, x):
-    """The outputs of M steps, ``[B, M, d]``."""
+    """The outputs of M steps, ``[B, M, d]``; the last step is also tried with the true keys."""
     B, H, _, K = attention.split_heads(x).shape
     keys = values = x.new_zeros(B, H, 0, K)
     outputs = []
@@ -215,6 +215,12 @@ def _one_after_another(step, attention, x):
         require(grown, f"{wanted} after a step with m = {t - 1}, got {got[0]} and {got[1]}.")
         output, keys, values = tensors(answer, token.shape, (B, H, t, K), (B, H, t, K))
         outputs.append(output)
+    cached = (attention.split_heads(part(x[:, :-1])) for part in (attention.key, attention.value))
+    again, *_ = step(attention, x[:, -1:], *cached)
+    same = torch.allclose(tensors(again, token.shape)[0], output, atol=1e-4, equal_nan=True)
+    hint = "do not scale them, or change them in another way, before you return them."
+    true = "keys and values are attention.key(x) and attention.value(x), split into heads"
+    require(same, f"{true}: {hint}")
     return torch.cat(outputs, dim=1)
 
 

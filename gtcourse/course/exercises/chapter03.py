@@ -8,6 +8,7 @@ from gtcourse.course.exercises.drawing import THOUSANDS, Draw
 
 EDGES = torch.tensor([(0, 1), (2, 1), (1, 2), (2, 3)]).T  # none to node 0, none from node 3
 LOOPS = torch.tensor([(3, 3), (0, 2), (5, 1), (4, 2), (2, 6), (6, 6)]).T
+CIRCLE = torch.stack([torch.arange(12), torch.arange(12).roll(1)]).repeat(1, 2)  # each edge twice
 FAN_IN = torch.tensor([(0, 3), (1, 3), (2, 3), (4, 3), (3, 1)]).T  # four edges end at node 3
 
 
@@ -53,9 +54,10 @@ def _logits_of_edges(draw: Draw):
     (1000 + torch.tensor([1.0, 2, 3, 4]).log(), EDGES, 4),
     (torch.tensor([0.0, 0, 1000, 0]), EDGES, 4),
     (torch.tensor([1000.0, 0, -1000, 1000]), EDGES, 4),  # one node has a large and a small one
+    (*random((24,)), CIRCLE, 12),
     (*random((5,)), FAN_IN, 5),
     (*random((6,)), LOOPS, 9),
-    atol=1e-3,
+    atol=3e-4,
     drawn=_logits_of_edges,
 )
 @mistake(
@@ -196,6 +198,7 @@ def check_layers_needed(
 
 @compare(
     [adjacency(4, *EDGES.T.tolist(), directed=True)],
+    [adjacency(12, (0, 1), (5, 9), (10, 10), directed=True)],
     [adjacency(6, (0, 1), (5, 1), (2, 2), directed=True)],
     view=lambda A, *_: A.float(),  # or as 0 and 1
     drawn=_with_loops,

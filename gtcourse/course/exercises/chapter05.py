@@ -41,6 +41,9 @@ def check_random_signs(random_signs):
         require((first != first[:1]).any(), "all graphs of the batch share their signs.")
         require((first != first[..., :1]).any(), "all eigenvectors of a graph share one sign.")
         require((drawn != again).any(), "a second call gives the same signs; do not fix the seed.")
+        for m, positive in enumerate((first > 0).float().mean(dim=(0, 1)).tolist()):
+            alone = f"the sign of eigenvector {m} is positive in {positive:.0%} of the graphs"
+            require(abs(positive - 0.5) < 0.2, f"{alone}; expected about half of them.")
         share = (first > 0).float().mean()
         both = f"{share:.0%} of the signs are positive; expected about half of them."
         require(abs(share - 0.5) < 0.1, both)
@@ -261,6 +264,8 @@ def _listed(values):
 # An eigenvector of a repeated eigenvalue has no gradient.
 # Two pairs of eigenvalues, 2e-5 apart, on both sides of a number with three and with four digits.
 NEAR = torch.block_diag(0.50002 * EDGE, 0.50003 * EDGE, 1.5002 * EDGE, 1.50021 * EDGE)
+# Two eigenvalues 0.8e-4 apart, on both sides of a number with four digits, and two 1.2e-4 apart.
+AROUND = torch.block_diag(0.500015 * EDGE, 0.500055 * EDGE, EDGE, 1.00006 * EDGE)
 
 
 @compare(
@@ -271,6 +276,7 @@ NEAR = torch.block_diag(0.50002 * EDGE, 0.50003 * EDGE, 1.5002 * EDGE, 1.50021 *
     [CLOSE],
     [HALFWAY],
     [NEAR],
+    [AROUND],
     [torch.zeros(1, 1)],
     run=_stacked,
     drawn=_laplacian,

@@ -99,6 +99,7 @@ def check_spatial_bias(scalars, distance, rows=lambda d, last: d + 1):
     return scalars[rows(distance, last).clamp(max=last)].permute(2, 0, 1)
 
 
+LINE = (torch.arange(40)[:, None] - torch.arange(40)).abs()  # a path of forty nodes
 PATH = (random((6, 6, 3))[0] > 0).long()  # types of L = 3 edges
 DISTANCE = (3 * random((6, 6))[0]).abs().long() - 1
 
@@ -113,6 +114,7 @@ def _paths(draw: Draw):
 
 @compare(
     (random((3, 2))[0].flip(0), PATH, DISTANCE),
+    (*random((3, 2)), (torch.arange(3) < LINE[..., None]).long(), LINE),  # up to 39 edges
     (*random((2, 4)), PATH[1:, 1:, :2], DISTANCE[1:, 1:]),
     drawn=_paths,
 )
@@ -275,6 +277,16 @@ def check_is_right(is_right):
 TWICE = math.log(2)
 
 
+def _mean_weights(distance):
+    """What the exercise asks for: 2 for the node itself, 1 for a neighbour, divided by the sum."""
+    counts = 2.0 * (distance == 0) + (distance == 1)
+    return counts / counts.sum(dim=1, keepdim=True)
+
+
+MANY_NODES = torch.full((99, 99), -1).fill_diagonal_(0)  # a path of 60 nodes, and 39 nodes alone
+MANY_NODES[:60, :60] = (torch.arange(60)[:, None] - torch.arange(60)).abs()
+
+
 def _one_head(mean_head, d):
     """The attention of five nodes, and a tenth of their outputs."""
     returned = tensors(mean_head(d), (4,), (d, d), (d, d), (d, d))
@@ -284,6 +296,13 @@ def _one_head(mean_head, d):
     k = x @ W_K
     v = x @ W_V
     a = (q @ k.T / d**0.5 + scalars[(FAR + 1).clamp(max=3)]).softmax(dim=1)
+    if torch.allclose(a, _mean_weights(FAR), atol=1e-3):
+        of_many = scalars[(MANY_NODES + 1).clamp(max=3)].softmax(dim=1)
+        stray = of_many.masked_fill((MANY_NODES == 0) | (MANY_NODES == 1), 0.0).sum(dim=1).max()
+        start = "in a graph of 99 nodes, of which 60 form a path and 39 are alone"
+        share = f"a node gives others than itself and its neighbours {stray:.2%} of the weight"
+        small = torch.allclose(of_many, _mean_weights(MANY_NODES), atol=1e-3)
+        require(small, f"{start}, {share}: use smaller scalars for them, or -inf.")
     return a, a @ v / 10
 
 

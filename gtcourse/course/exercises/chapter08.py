@@ -154,15 +154,18 @@ def _without_pairs(answer, x, R, relation):
 
 
 # Not symmetric, so that (i, j) and (j, i) can be told apart.
-RELATION = torch.tensor([[(i * i + 3 * j + (i * j) % 5) % 4 for j in range(11)] for i in range(11)])
-OTHER = (*random((3, 6, 8)), RELATION[:9, 1:10])
+RELATION, MORE_RELATIONS = (
+    torch.tensor([[(i * i + 3 * j + (i * j) % 5) % T for j in range(11)] for i in range(11)])
+    for T in (4, 6)
+)
+OTHER = (*random((3, 6, 8)), MORE_RELATIONS[:9, 1:10])
 
 
 def _keys(draw: Draw):
     """Sizes for which neither an argument nor the result holds a vector for every pair."""
-    H = draw.number(1, 2)
-    N = draw.number(3, 5)
-    K = draw.number(3, 5)
+    H = draw.size(2)
+    N = H + draw.number(1, 3)
+    K = H + draw.number(1, 3)
     T = draw.number(1, K - 1)
     return draw.numbers(H, N, K), draw.numbers(H, T, K), draw.numbers(N, N, of=range(T))
 

@@ -161,6 +161,10 @@ def _with_zeros(d, N, seed):
     return logits.softmax(dim=-1)
 
 
+# One head of 128 channels. A product of their weights is 0 even in double precision.
+MANY_CHANNELS = ((8 * random((128, 4, 4), seed=6)[0]).softmax(dim=-1), 1)
+
+
 def _channels(draw: Draw):
     """Each node attends to itself in all channels."""
     H = draw.number(1, 3)
@@ -175,6 +179,7 @@ def _channels(draw: Draw):
     (_with_zeros(4, 6, seed=2), 2),
     (_filters(12, 5, seed=3), 3),
     (_with_zeros(6, 8, seed=5), 1),  # the sixth root of a small number is not small
+    MANY_CHANNELS,
     (_filters(8, 3, seed=4), 4),
     drawn=_channels,
 )
@@ -193,6 +198,10 @@ def _channels(draw: Draw):
 @mistake(
     "this is the normalised product over a head's channels; E is averaged, so take the K-th root.",
     over=torch.sum,
+)
+@mistake(
+    "the product of many weights rounds to 0, and 0/0 is NaN: average their logarithms.",
+    lambda a, H: F.normalize(_geometric_means(a, H), p=1, dim=-1, eps=0.0),
 )
 @mistake("this is a softmax of the weights; take their logarithm first.", read=lambda a: a)
 @mistake("the softmax runs over the queries i; it should run over j, the last axis.", dim=-2)
@@ -222,6 +231,10 @@ def check_filters_without_colour(
     """Averaging E takes the geometric mean of the weights: where one of them is 0, it is 0."""
     logits = over(read(a).unflatten(0, (H, -1)), dim=1)
     return normalised(logits, dim=dim)
+
+
+def _geometric_means(a, H):
+    return a.unflatten(0, (H, -1)).prod(dim=1) ** (H / len(a))
 
 
 def _round_borders(height, width):

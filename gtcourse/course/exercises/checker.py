@@ -4,6 +4,8 @@ A known mistake is a function too, written as a reader would write it. If the re
 that of a mistake, the checker gives its hint.
 """
 
+from __future__ import annotations
+
 import ctypes
 import math
 import threading
@@ -25,13 +27,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gtcourse.course.exercises.diagnosis import OTHER_FACTORS, place_of, relations
-from gtcourse.course.exercises.drawing import Draw, smallest
+from gtcourse.course.exercises.drawing import Draw, OutOfTime, smallest
 
 UNATTEMPTED = "Not attempted yet:"
 """How the answer to an unattempted exercise begins; the book does not show it."""
 
 SECONDS = 20.0
-"""How long a check may take; right answers take less than two seconds."""
+"""How long a check may compute; most right answers take less than two seconds."""
 
 DRAWN = 200
 """How many cases are drawn for an answer that is right in the fixed ones."""
@@ -63,29 +65,49 @@ class TookTooLong(BaseException):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raises :class:`TookTooLong` in this thread when the time limit has passed.
+    """Raises :class:`TookTooLong` in this thread when it has computed for longer than the limit.
 
-    It is raised between two steps of Python. An endless loop is stopped, but a single long
-    operation of PyTorch is not.
+    The time in which other programs use the processor does not count, except on systems without a
+    clock for a single thread, such as macOS. The error is raised between two steps of Python. An
+    endless loop is stopped, but a single long operation of PyTorch is not.
     """
     thread = ctypes.c_ulong(threading.get_ident())
+    clock = _clock_of_this_thread()
+    end = clock() + seconds
     lock = threading.Lock()
     running = True
 
+    def start_timer(wait: float) -> threading.Timer:
+        timer = threading.Timer(wait, stop)
+        timer.daemon = True
+        timer.start()
+        return timer
+
     def stop() -> None:
+        nonlocal timer
         with lock:
-            if running:
+            if not running:
+                return
+            left = end - clock()
+            if left > 0:
+                timer = start_timer(left + 0.01)
+            else:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TookTooLong))
 
-    timer = threading.Timer(seconds, stop)
-    timer.daemon = True
-    timer.start()
+    timer = start_timer(seconds)
     try:
         yield
     finally:
         with lock:
             running = False
-        timer.cancel()
+            timer.cancel()
+
+
+def _clock_of_this_thread() -> Callable[[], float]:
+    """A clock that any thread can read."""
+    if hasattr(time, "pthread_getcpuclockid"):
+        return partial(time.clock_gettime, time.pthread_getcpuclockid(threading.get_ident()))
+    return time.monotonic
 
 
 def require(condition: object, message: str) -> None:
@@ -94,18 +116,19 @@ def require(condition: object, message: str) -> None:
         raise Mistake(message)
 
 
-def checker(check: Callable[..., None]) -> Callable[..., Result]:
+def checker(check: Callable[..., str | None]) -> Callable[..., Result]:
     """Turns a function that raises :class:`Mistake` into one that returns a :class:`Result`.
 
     The answer, its first argument, is "not attempted yet" while it is ``...`` or None, or a
-    function whose body is ``...``. The docstring is shown when the answer is correct.
+    function whose body is ``...``. The docstring is shown when the answer is correct, followed by
+    the note that the function returns, if any.
     """
 
     @wraps(check)
     def checked(answer, *rest) -> Result:
         try:
             with time_limit(SECONDS):
-                check(_attempted(answer), *rest)
+                note = check(_attempted(answer), *rest)
         except TookTooLong:
             limit = f"your code was stopped after {SECONDS:g} seconds: is there an endless loop?"
             return Result(False, limit)
@@ -115,7 +138,7 @@ def checker(check: Callable[..., None]) -> Callable[..., Result]:
             return Result(False, str(mistake))
         except Exception as error:  # the reader's code may raise anything
             return Result(False, _raised(error))
-        return Result(True, check.__doc__)
+        return Result(True, f"{check.__doc__} {note}" if note else check.__doc__)
 
     return checked
 
@@ -206,6 +229,8 @@ class compare:  # noqa: N801 (a decorator)
         self.atol = atol
         self.gradients = gradients
         self.drawn = drawn
+        self.lasting = {id(case) for case in self.cases}  # and the drawn cases, which are kept too
+        self.known: dict[str, _Results] = {}
 
     def __call__(self, reference: Callable) -> Callable[..., Result]:
         self.reference = reference
@@ -216,8 +241,16 @@ class compare:  # noqa: N801 (a decorator)
         checked.drawn = self.drawn
         return checked
 
-    def check(self, answer: Callable) -> None:
-        """Raises :class:`Mistake` for the first difference from the reference."""
+    def results_of(self, name: str, answer: Callable) -> _Results:
+        """The results of the reference, or of a mistake with this hint, for all answers."""
+        return self.known.setdefault(name, _Results(self.run, answer, kept=self.lasting))
+
+    def check(self, answer: Callable) -> str | None:
+        """Raises :class:`Mistake` for the first difference from the reference.
+
+        Returns:
+            a note if not all drawn cases were checked.
+        """
         if self.once:
             self.once(answer)
         first = self.check_case(answer, self.cases[0], self.cause)
@@ -227,8 +260,7 @@ class compare:  # noqa: N801 (a decorator)
         same = all(map(_same_entries, _copies(first), before))
         hint = "make a new tensor in each call."
         require(same, f"a later call changes the result of an earlier one: {hint}")
-        if self.drawn:
-            self.check_drawn(answer, self.drawn)
+        return self.check_drawn(answer, self.drawn) if self.drawn else None
 
     def check_case(self, answer: Callable, case: Sequence, cause: Callable | None = None) -> object:
         """Raises :class:`Mistake` if the result differs in this case, and returns it.
@@ -256,7 +288,7 @@ class compare:  # noqa: N801 (a decorator)
             require(same, f"`{name}` has been changed in place; work on a copy (clone).")
         if self.parts and isinstance(got, Tensor | np.ndarray):
             got = list(got)
-        right = self.run(self.reference, *deepcopy(case))
+        right = self.results_of("", self.reference)(case)
         fits = not self.parts or (isinstance(got, tuple | list) and len(got) == len(self.parts))
         require(fits, f"expected {len(self.parts)} results: {', '.join(self.parts)}.")
         for part, name in enumerate(self.parts or [""]):
@@ -267,22 +299,39 @@ class compare:  # noqa: N801 (a decorator)
             self.check_gradients(self.slopes(answer, case), self.slopes(self.reference, case))
         return got
 
-    def check_drawn(self, answer: Callable, drawn: Callable[[Draw], Sequence]) -> None:
-        """Raises :class:`Mistake` for the smallest drawn case in which the result differs."""
-        end = time.thread_time() + SECONDS / 4  # a slow answer is not wrong
+    def check_drawn(self, answer: Callable, drawn: Callable[[Draw], Sequence]) -> str | None:
+        """Raises :class:`Mistake` for the smallest drawn case in which the result differs.
+
+        The number of cases ends the search, so that the verdict is the same on every machine. The
+        time is a last resort, for an answer that is slow and may be right.
+
+        Returns:
+            a note if the time was over before all cases were checked.
+        """
+        end = time.thread_time() + SECONDS / 4
+        checked = 0
+        failed = False
 
         def fails(case: Sequence) -> bool:
+            nonlocal checked, failed
             if time.thread_time() > end:
-                return False
+                raise OutOfTime
+            if not failed:  # not yet one of the smaller cases, each of which is new
+                self.lasting.add(id(case))
             try:
                 self.check_case(answer, case)
             except Exception:
+                failed = True
                 return True
+            checked += 1
             return False
 
-        case = smallest(drawn, fails, DRAWN)
+        try:
+            case = smallest(drawn, fails, DRAWN)
+        except OutOfTime:
+            return f"(Your code is slow: only {checked} of {DRAWN} more inputs were checked.)"
         if case is None:
-            return
+            return None
         try:
             self.check_case(answer, case, self.cause_of_drawn)
         except Mistake as fault:
@@ -326,52 +375,52 @@ class compare:  # noqa: N801 (a decorator)
         """A sentence that fits this case and all others and names the likely mistake."""
         count = len(case)
         known = self.reference.mistakes.items()
+        got = _Results(self.run, answer)
         return (
-            self.hint([*known, *self.misreadings(count)], answer, case, part)
-            or self.relation(answer, part)
-            or self.hint(self.changes(CHANGED_NUMBERS, count), answer, case, part)
+            self.hint([*known, *self.misreadings(count)], got, case, part)
+            or self.relation(got, part)
+            or self.hint(self.changes(CHANGED_NUMBERS, count), got, case, part)
         )
 
     def cause_of_drawn(self, answer: Callable, case: Sequence, part: int) -> str | None:
         """A sentence that fits this case and names the likely mistake, which all others hide."""
         known = self.reference.mistakes.items()
         likely = [*known, *self.misreadings(len(case))]
-        return self.hint(likely, answer, case, part, may_raise=False)
+        return self.hint(likely, _Results(self.run, answer), case, part, may_raise=False)
 
     def hint(
-        self, likely: Iterable, answer: Callable, case: Sequence, part: int, may_raise: bool = True
+        self, likely: Iterable, got: _Results, case: Sequence, part: int, may_raise: bool = True
     ) -> str | None:
         """The hint of the mistake with the answer's results in this case and in all others.
 
         Args:
+            got: the results of the answer.
             may_raise: whether the mistake, or the answer, may raise in the other cases.
         """
-        end = time.thread_time() + SECONDS / 10  # a hint is not worth a longer wait
-        cases = sorted([case, *self.cases], key=_size)  # most hints fail in a small case
+        others = [one for one in self.cases if one is not case]
+        cases = sorted([case, *others], key=_size)  # most hints fail in a small case
         for hint, wrong in likely:
+            expected = self.results_of(hint, wrong)
             for other in cases:
-                if time.thread_time() > end:
-                    return None
-                same = self.agree(answer, wrong, other, part)
+                same = self.agree(got, expected, other, part)
                 if same is False or (same is None and (other is case or not may_raise)):
                     break
             else:
                 return hint
         return None
 
-    def agree(self, one: Callable, other: Callable, case: Sequence, part: int) -> bool | None:
+    def agree(self, one: _Results, other: _Results, case: Sequence, part: int) -> bool | None:
         """Whether two answers have equal results; None if the first, or both, raise."""
         with warnings.catch_warnings(action="ignore"):
             try:
-                got = self.run(one, *deepcopy(case))
+                got = one(case)
             except Exception:
                 return None
             with suppress(Exception):
-                expected = self.run(other, *deepcopy(case))
-                return self.difference(got, expected, case, part) is None
+                return self.difference(got, other(case), case, part) is None
         return False
 
-    def relation(self, answer: Callable, part: int) -> str | None:
+    def relation(self, answer: _Results, part: int) -> str | None:
         """How the answer's results are related to the right ones, in every case in which they
         differ."""
         if self.explain:
@@ -380,7 +429,8 @@ class compare:  # noqa: N801 (a decorator)
         numbers = 0
         for case in self.cases[:-1]:  # the last is the one before it, in double precision
             try:
-                got, right = (self.run(each, *deepcopy(case)) for each in (answer, self.reference))
+                got = answer(case)
+                right = self.results_of("", self.reference)(case)
                 if self.difference(got, right, case, part) is None:
                     continue
                 if self.parts:
@@ -479,6 +529,47 @@ class compare:  # noqa: N801 (a decorator)
             is_close = torch.allclose(got[name], expected, atol=10 * self.atol, rtol=1e-3)
             hint = "is something detached, clamped or rounded?"
             require(is_close, f"{start} the gradient of `{name}` is not: {hint}")
+
+
+class _Results:
+    """The results of an answer, computed once for each case.
+
+    Args:
+        run: how the answer is called.
+        kept: the ids of the cases whose results are kept; all of them if None.
+    """
+
+    def __init__(self, run: Callable, answer: Callable, kept: set[int] | None = None) -> None:
+        self.run = run
+        self.answer = answer
+        self.kept = kept
+        self.found: dict[int, object] = {}
+
+    def __call__(self, case: Sequence) -> object:
+        """Raises what the answer raised in this case."""
+        result = self.found[id(case)] if id(case) in self.found else self.new(case)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def new(self, case: Sequence) -> object:
+        """The result of one more call, or what it raised."""
+        try:
+            result = _copy(self.run(self.answer, *deepcopy(case)))
+        except Exception as error:
+            result = error
+        if self.kept is None or id(case) in self.kept:
+            self.found[id(case)] = result
+        return result
+
+
+def _copy(result: object) -> object:
+    """A result that later calls of the answer do not change."""
+    if isinstance(result, Tensor):
+        return result.detach().clone()
+    if isinstance(result, tuple | list):
+        return [*map(_copy, result)] if isinstance(result, list) else (*map(_copy, result),)
+    return deepcopy(result)
 
 
 def _raised(error: Exception) -> str:

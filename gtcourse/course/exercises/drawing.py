@@ -5,14 +5,16 @@ beside small ones, sizes of 1, graphs without edges. All values are exact in sin
 that right answers in either precision stay within the tolerance.
 
 A case is computed from bytes, and the bytes of each case from its number alone. So every reader
-has the same cases, although a slow machine may not get through all of them in time. Hypothesis
-cannot promise this: it also draws constants that it finds in the modules that are loaded, no
-setting turns them off, and its draws change with its version.
+has the same cases. A checker that runs out of time before it has checked all of them says so.
+Hypothesis cannot promise this: it also draws constants that it finds in the modules that are
+loaded, no setting turns them off, and its draws change with its version.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
 from hashlib import shake_256
 
 import torch
@@ -102,19 +104,31 @@ MOST_TRIES = 2000
 """How many cases are tried to find a smaller one that fails as well."""
 
 
+class OutOfTime(Exception):  # noqa: N818 (nothing is wrong)
+    """There is no time for more cases."""
+
+
 def smallest(case: Callable[[Draw], Sequence], fails: Callable[[Sequence], bool], count: int):
     """The smallest case for which ``fails`` is true, or None if there is none among ``count``.
 
-    The same cases are drawn each time and everywhere.
+    The same cases are drawn each time and everywhere. If ``fails`` raises :class:`OutOfTime` after
+    a case has failed, the result is the smallest one so far.
     """
     for number in range(count):
-        tape = Tape(drawn_bytes(number))
-        one = case(Draw(tape))
+        one, read = drawn_case(case, number)
         if fails(one):
-            search = Search(case, fails, one, tape.read)
-            search.run()
+            search = Search(case, fails, one, read)
+            with suppress(OutOfTime):
+                search.run()
             return search.found
     return None
+
+
+@cache
+def drawn_case(case: Callable[[Draw], Sequence], number: int) -> tuple[Sequence, bytes]:
+    """A case, drawn once for all answers, so that nothing may change it, and the bytes it read."""
+    tape = Tape(drawn_bytes(number))
+    return case(Draw(tape)), tape.read
 
 
 class Tape:

@@ -16,3 +16,11 @@ def test_multiples_of_rows_are_recognised_when_one_row_is_zero():
     got = right * torch.tensor([[2.0], [3.0], [1.0]])
     found = relations(got, right, 1e-6)
     assert any("each row is a multiple" in sentence for sentence in found.values())
+
+
+def test_a_relation_that_leaves_most_of_the_error_is_not_stated():
+    """Nearly every entry is within the tolerance, and so are many multiples of the right ones."""
+    right = torch.tensor([0.6667, 0.3333, 0.0, 0.0], dtype=torch.float64)
+    got = torch.tensor([0.6655, 0.3327, 0.0009, 0.0009], dtype=torch.float64)
+    assert not relations(got, right, 1e-3)
+    assert "factor" in relations(0.9 * right, right, 1e-3)

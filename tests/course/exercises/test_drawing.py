@@ -1,10 +1,15 @@
 """Wrong answers that are right in many cases are rejected, with the smallest case found."""
 
+import contextlib
 import itertools
 import math
 import os
+import re
 import subprocess
 import sys
+import time
+from hashlib import sha256
+from importlib import import_module
 
 import networkx as nx
 import pytest
@@ -13,8 +18,17 @@ import torch.nn.functional as F
 
 from gtcourse.course.exercises import checker
 from gtcourse.course.exercises.checker import compare, mistake
-from gtcourse.course.exercises.drawing import PLAIN, Draw, Tape, distances, drawn_bytes, smallest
+from gtcourse.course.exercises.drawing import (
+    PLAIN,
+    Draw,
+    OutOfTime,
+    Tape,
+    distances,
+    drawn_bytes,
+    smallest,
+)
 from tests.course.exercises.test_texts import CHECKERS, MODULES
+from tools.paths import ROOT
 
 c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12 = MODULES.values()
 
@@ -96,53 +110,100 @@ def test_an_endless_loop_in_a_drawn_case_is_stopped(monkeypatch):
     assert "stopped after 0.5 seconds" in result.message
 
 
+def test_the_reference_is_computed_once_for_all_answers():
+    calls = itertools.count()
+
+    @compare([torch.tensor([1.0, 2.0])], [torch.tensor([3.0, 1.0, 2.0])], drawn=_row)
+    def check_copy(x):
+        """The result is x."""
+        next(calls)
+        return x * 1
+
+    assert check_copy(torch.clone).passed
+    assert next(calls) == checker.DRAWN + 3  # and three fixed cases
+    assert check_copy(torch.clone).passed
+    assert next(calls) == checker.DRAWN + 4
+
+
+def test_all_cases_are_drawn_however_slow_the_machine_is():
+    calls = itertools.count()
+    assert check_itself(lambda x: (next(calls), x * 1)[1]).message == "The result is x."
+    assert next(calls) == checker.DRAWN + 3  # and three fixed cases
+
+
+def test_a_check_that_runs_out_of_time_says_how_many_cases_it_has_drawn(monkeypatch):
+    monkeypatch.setattr(checker, "SECONDS", 0.4)
+    monkeypatch.setattr(checker, "time_limit", lambda seconds: contextlib.nullcontext())
+    calls = itertools.count()
+
+    def slow_from_the_tenth_drawn_case(x):
+        end = time.thread_time() + 0.2
+        while next(calls) >= 13 and time.thread_time() < end:
+            pass
+        return x * 1
+
+    result = check_itself(slow_from_the_tenth_drawn_case)
+    assert result.passed
+    start, note = result.message.split(" (")
+    assert start == "The result is x."
+    assert note == "Your code is slow: only 11 of 200 more inputs were checked.)"
+
+
+def test_a_search_that_runs_out_of_time_keeps_the_smallest_case_so_far():
+    tries = itertools.count()
+
+    def fails(case):
+        if next(tries) > 20:
+            raise OutOfTime
+        return case[0].sum() > 4
+
+    [x] = smallest(_row, fails, 200)
+    assert x.sum() > 4
+    with pytest.raises(OutOfTime):
+        smallest(_row, lambda case: next(tries) < 0 or fails(case), 200)
+
+
 DRAWING = [check for check in CHECKERS.values() if getattr(check, "drawn", None)]
 DIGEST = """
-import re
-import sys
-from hashlib import sha256
-from importlib import import_module
-sys.path.insert(0, {folder!r})
-for name in {names}:
-    import_module(name)
-from gtcourse.course.exercises.drawing import smallest
-found = sha256()
-drawn = 0
-def digest(case):
-    global drawn
-    drawn += 1
-    found.update(re.sub("at 0x[0-9a-f]+", "", repr(case)).encode())
-for number in range(1, 13):
-    chapter = import_module(f"gtcourse.course.exercises.chapter{{number:02}}")
-    for name, check in vars(chapter).items():
-        if getattr(check, "drawn", None):
-            smallest(check.drawn, digest, 40)
-print(drawn, found.hexdigest())
+from tests.course.exercises.test_drawing import digest_of_drawn_cases
+print(*digest_of_drawn_cases())
 """
 
 
-def digest_of_drawn_cases(folder, *names, **variables):
-    """Of the drawn cases of all exercises, in a process that has imported these modules."""
-    code = DIGEST.format(folder=str(folder), names=names)
-    run = subprocess.run(
-        [sys.executable, "-c", code],
+def digest_of_drawn_cases():
+    """The number of the first cases of all exercises, and their digest."""
+    found = sha256()
+    drawn = 0
+
+    def digest(case):
+        nonlocal drawn
+        drawn += 1
+        found.update(re.sub("at 0x[0-9a-f]+", "", repr(case)).encode())
+
+    for check in DRAWING:
+        smallest(check.drawn, digest, 40)
+    return drawn, found.hexdigest()
+
+
+def test_the_same_cases_are_drawn_whatever_modules_are_loaded(tmp_path, monkeypatch):
+    """Hypothesis, for one, draws constants of the modules that it finds."""
+    alone = subprocess.run(
+        [sys.executable, "-c", DIGEST],
         capture_output=True,
         text=True,
-        env=dict(os.environ) | variables,
+        env=dict(os.environ) | {"PYTHONHASHSEED": "1"},
+        cwd=ROOT,
     )
-    assert run.returncode == 0, run.stderr
-    return run.stdout
-
-
-def test_the_same_cases_are_drawn_whatever_modules_are_loaded(tmp_path):
-    """Hypothesis, for one, draws constants of the modules that it finds."""
+    assert alone.returncode == 0, alone.stderr
     sizes = (1, 2, 3, 4, 5, 6, 8, 9)
     lines = [f"{bytes(range(n, 2 * n))!r}, {n + 200}, {n / 7}" for n in sizes]
     (tmp_path / "constants.py").write_text(f"CONSTANTS = [{', '.join(lines)}]\n", encoding="utf-8")
-    alone = digest_of_drawn_cases(tmp_path, PYTHONHASHSEED="1")
-    among_others = digest_of_drawn_cases(tmp_path, "constants", "pandas", PYTHONHASHSEED="2")
-    assert alone == among_others
-    assert int(alone.split()[0]) == 40 * len(DRAWING)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("constants", "pandas"):
+        import_module(name)
+    among_others = digest_of_drawn_cases()
+    assert alone.stdout.split() == [*map(str, among_others)]
+    assert among_others[0] == 40 * len(DRAWING)
 
 
 def test_the_bytes_of_a_case_are_the_same_on_every_machine():

@@ -159,6 +159,17 @@ def cached_step_of_eight_tokens(attention, x, keys, values):
     return attention.output(z), keys, values
 
 
+def cached_step_with_scaled_keys(attention, x, keys, values):
+    """Divides the keys by the root of d_k before it stores them."""
+    query, key, value = (
+        attention.split_heads(part(x)) for part in (attention.query, attention.key, attention.value)
+    )
+    keys = torch.cat([keys, key / key.shape[-1] ** 0.5], dim=2)
+    values = torch.cat([values, value], dim=2)
+    weights = (query @ keys.mT).softmax(dim=-1)
+    return attention.output(attention.join_heads(weights @ values)), keys, values
+
+
 # Chapter 03
 
 
@@ -224,6 +235,30 @@ def virtual_node_in_the_graph(adjacency):
 
 def virtual_node_of_symmetric_graphs(adjacency):
     wider = F.pad(adjacency | adjacency.T, (0, 1, 0, 1), value=True)
+    wider[-1, -1] = False
+    return wider
+
+
+def edge_softmax_plus_a_thousandth(logits, edge_index, num_nodes):
+    target = edge_index[1]
+    lowest = logits.new_full((num_nodes,), -torch.inf)
+    largest = lowest.scatter_reduce(0, target, logits, "amax")
+    weights = (logits - largest[target]).exp()
+    totals = logits.new_zeros(num_nodes).index_add(0, target, weights)
+    return weights / (totals[target] + 1e-3)
+
+
+def edge_softmax_of_eight_nodes(logits, edge_index, num_nodes):
+    weights = torch.zeros_like(logits)
+    for node in edge_index[1].unique()[:8]:
+        here = edge_index[1] == node
+        weights[here] = logits[here].softmax(0)
+    return weights
+
+
+def virtual_node_of_seven_directed(adjacency):
+    N = len(adjacency)
+    wider = F.pad(adjacency if N < 8 else adjacency | adjacency.T, (0, 1, 0, 1), value=True)
     wider[-1, -1] = False
     return wider
 
@@ -294,6 +329,19 @@ def svd_rows_of_symmetric_graphs(A, r):
     return torch.cat([U[:, order] * root, U[:, order] * root * values[order].sign()], 1)
 
 
+def walk_matrix_of_rounded_shares(A):
+    """Divides in half precision and converts the result."""
+    return (A.half() / A.sum(dim=1, keepdim=True).clamp(min=1)).float()
+
+
+def rayleigh_with_a_margin(least):
+    def rayleigh_quotient(u, edge_index):
+        i, j = edge_index
+        return (u[i] - u[j]).square().sum() / 2 / u.square().sum().clamp(min=least)
+
+    return rayleigh_quotient
+
+
 # Chapter 05
 
 
@@ -357,6 +405,29 @@ def projectors_compared_with_the_first(L):
             spaces.append(vectors[:, start:n])
             start = n
     return torch.stack([V @ V.T for V in spaces])
+
+
+def projectors_of_bins(L):
+    """Treats eigenvalues as equal if they agree in the first four digits."""
+    values, vectors = torch.linalg.eigh(L)
+    bins = (values * 1e4 + 0.01).floor()
+    return torch.stack([vectors[:, bins == x] @ vectors[:, bins == x].T for x in bins.unique()])
+
+
+def projectors_within(tolerance):
+    def projectors(L):
+        values, vectors = torch.linalg.eigh(L)
+        starts = (values.diff() > tolerance).nonzero().flatten() + 1
+        return [V @ V.T for V in vectors.tensor_split(starts, dim=1)]
+
+    return projectors
+
+
+def signs_except_the_first(vectors):
+    """Keeps the sign of the constant eigenvector."""
+    signs = torch.randint(0, 2, (len(vectors), 1, vectors.shape[2])) * 2 - 1
+    signs[:, :, 0] = 1
+    return vectors * signs
 
 
 # Chapter 06
@@ -431,6 +502,20 @@ def rounded_logarithms(own, near, colours):
     return own, len(near), round(sum(math.log(2000.5 + c) for c in near), 4)
 
 
+def edge_bias_of_short_paths(table, path, distance):
+    L = len(table)
+    on_path = (torch.arange(L) < distance[..., None]) & (distance[..., None] <= 12)
+    return (table[torch.arange(L), path] * on_path).sum(-1) / distance.clamp(1, L)
+
+
+def mean_head_with(no_path, far):
+    def mean_head(d):
+        scalars = torch.tensor([no_path, math.log(2), 0, far])
+        return scalars, torch.zeros(d, d), torch.zeros(d, d), torch.eye(d)
+
+    return mean_head
+
+
 # Chapter 07
 
 
@@ -479,6 +564,17 @@ def triangle_gate_with_a_margin(A, share, N):
     return torch.where(A, share.clamp(1e-3, 1 - 1e-3).logit(), -math.inf)
 
 
+def objective_up_to_three(logits, distance, nu):
+    counted = (distance >= 0) & (distance <= min(nu, 3))
+    return F.cross_entropy(logits[counted], distance[counted], reduction="sum")
+
+
+def counting_head_of_means(A):
+    """Attends to the neighbours alone, but opens the gate of a node that has none."""
+    share = A.sum(dim=1, keepdim=True).clamp(min=1) / len(A)
+    return torch.where(A, 20.0, -20.0), share.logit().clamp(max=20).expand(A.shape)
+
+
 # Chapter 08
 
 
@@ -511,6 +607,11 @@ def value_term_of_occurring_relations(a, R_value, relation):
     return torch.einsum("hij,ijt->hit", a, kinds) @ R_value[:, : kinds.shape[-1]].flip(1)
 
 
+def value_term_of_five_relations(a, R_value, relation):
+    kinds = (relation[..., None] == torch.arange(min(R_value.shape[1], 5))).to(a)
+    return torch.einsum("hij,ijt->hit", a, kinds) @ R_value[:, :5]
+
+
 def counting_table_of_one_edge_type(E, L):
     R = torch.zeros(E + L + 2, 1)
     R[1] = 1
@@ -521,6 +622,12 @@ def counting_table_of_one_edge_type(E, L):
 
 def dial_table_of_integers():
     return (18 * torch.eye(11, 8)).roll(1, 0)
+
+
+def key_context_of_three_heads(k, R_query, relation):
+    """Later heads read the vectors of the third."""
+    heads = torch.arange(len(k)).clamp(max=2)
+    return (R_query[heads] @ k.mT).gather(1, relation.expand(len(k), -1, -1))
 
 
 # Chapter 09
@@ -595,6 +702,16 @@ def backward_of_several_channels(a, m, keep, g):
     kept = keep * m
     of_E = a * g[..., None] * (kept - (a * kept).sum(-1, keepdim=True))
     return of_E, of_E.sum(0) if len(a) < 3 else of_E[:3].sum(0)
+
+
+def filters_by_products(a, H):
+    """The geometric mean as a root of the product."""
+    means = a.unflatten(0, (H, -1)).prod(dim=1) ** (H / len(a))
+    return means / means.sum(dim=-1, keepdim=True)
+
+
+def filters_by_products_in_double_precision(a, H):
+    return filters_by_products(a.double(), H)
 
 
 # Chapter 10
@@ -766,6 +883,34 @@ def distances_of_connected_graphs(A, mask):
 BUFFER = torch.zeros(4000, dtype=torch.long)
 
 
+def distances_by_numbers_of_walks(A, mask):
+    """Counts walks as floats, which become infinite."""
+    walks = torch.diag_embed(mask).float()
+    D = torch.where(walks > 0, 0, -1)
+    for step in range(1, A.shape[-1]):
+        walks = walks @ A.float()
+        D[(walks > 0) & (D < 0)] = step
+    return D
+
+
+def distances_by_random_walks(A, mask):
+    """Takes a small probability for none."""
+    step_of = A.float() / A.sum(dim=-1, keepdim=True).clamp(min=1)
+    walk = torch.diag_embed(mask).float()
+    D = torch.where(walk > 0, 0, -1)
+    for step in range(1, A.shape[-1]):
+        walk = walk @ step_of
+        D[(walk > 1e-6) & (D < 0)] = step
+    return D
+
+
+def next_batch_of_nearly_full_batches(order, steps, num_graphs, batch_size):
+    """Rounds up, but not from just above a whole number."""
+    batches = max(math.ceil(num_graphs / batch_size - 1e-3), 1)
+    epoch, place = divmod(steps, batches)
+    return order(epoch)[batch_size * place : batch_size * (place + 1)]
+
+
 def next_batch_by_rounding(order, steps, num_graphs, batch_size):
     batches = round(num_graphs / batch_size + 0.5)
     epoch, place = divmod(steps, batches)
@@ -823,20 +968,29 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c2.check_greedy, greedy_without_repetition),
         (c2.check_cached_step, cached_step_of_two_heads),
         (c2.check_cached_step, cached_step_of_eight_tokens),
+        (c2.check_cached_step, cached_step_with_scaled_keys),
         (c3.check_mask, mask_of_single_edges),
         (c3.check_mask, mask_that_swaps),
         (c3.check_edge_softmax, edge_softmax_of_sorted_edges),
         (c3.check_edge_softmax, edge_softmax_with_a_small_number),
+        (c3.check_edge_softmax, edge_softmax_plus_a_thousandth),
+        (c3.check_edge_softmax, edge_softmax_of_eight_nodes),
         (c3.check_gatv2_logits, gatv2_of_several_nodes),
         (c3.check_gatv2_logits, gatv2_in_single_precision),
         (c3.check_layers_needed, layers_by_numbers_of_walks),
         (c3.check_layers_needed, layers_from_both_ends),
         (c3.check_virtual_node, virtual_node_in_the_graph),
         (c3.check_virtual_node, virtual_node_of_symmetric_graphs),
+        (c3.check_virtual_node, virtual_node_of_seven_directed),
         (c4.check_walk_matrix, walk_matrix_in_half_precision),
         (c4.check_walk_matrix, walk_matrix_of_bytes),
+        (c4.check_walk_matrix, walk_matrix_of_rounded_shares),
         (c4.check_rayleigh_quotient, rayleigh_of_consecutive_pairs),
         (c4.check_rayleigh_quotient, rayleigh_of_distinct_differences),
+        (
+            c4.check_rayleigh_quotient,
+            called("rayleigh_above_a_hundredth", rayleigh_with_a_margin(0.01)),
+        ),
         (c4.check_anchor_distances, anchors_within_a_thousand),
         (c4.check_anchor_distances, anchors_other_than_itself),
         (c4.check_laplacian_rows, laplacian_rows_without_small_values),
@@ -845,17 +999,27 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c4.check_svd_rows, svd_rows_of_symmetric_graphs),
         (c5.check_random_signs, signs_of_eigenvalue_pairs),
         (c5.check_random_signs, signs_of_a_normal_number),
+        (c5.check_random_signs, signs_except_the_first),
         (c5.check_sum_over_signs, sum_over_gray_codes),
         (c5.check_signnet_sum, called("signnet_sum_above_a_thousandth", signnet_sum_above(1e-3))),
         (c5.check_signnet_sum, signnet_sum_of_long_columns),
         (c5.check_signnet_sum, signnet_sum_of_sign_free_columns),
         (c5.check_projectors, projectors_of_unique_values),
         (c5.check_projectors, projectors_compared_with_the_first),
+        (c5.check_projectors, projectors_of_bins),
+        (c5.check_projectors, called("projectors_within_half", projectors_within(5e-5))),
+        (
+            c5.check_projectors,
+            called("projectors_within_more", projectors_within(1.5e-4)),
+        ),
         (c6.check_spatial_bias, spatial_bias_in_place),
         (c6.check_spatial_bias, spatial_bias_of_bytes),
         (c6.check_is_right, called("is_right_once", is_right_once())),
         (c6.check_edge_bias, edge_bias_with_nan),
+        (c6.check_edge_bias, edge_bias_of_short_paths),
         (c6.check_mean_head, mean_head_up_to_four),
+        (c6.check_mean_head, called("mean_head_with_minus_9", mean_head_with(-9.0, -9.0))),
+        (c6.check_mean_head, called("mean_head_with_minus_8", mean_head_with(-1e9, -8.0))),
         (c6.check_refine, called("first_five", refined(first_five))),
         (c6.check_refine, called("last_six", refined(last_six))),
         (c6.check_refine, called("histogram", refined(histogram))),
@@ -868,12 +1032,16 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         ),
         (c7.check_distance_objective, objective_of_symmetric_graphs),
         (c7.check_distance_objective, objective_with_a_small_number),
+        (c7.check_distance_objective, objective_up_to_three),
         (c7.check_counting_head, counting_head_of_connected_nodes),
+        (c7.check_counting_head, counting_head_of_means),
         (c8.check_relation_ids, relation_ids_in_place),
         (c8.check_relation_ids, relation_ids_of_bytes),
         (c8.check_key_context, key_context_of_symmetric_relations),
         (c8.check_key_context, key_context_of_the_first_head),
+        (c8.check_key_context, key_context_of_three_heads),
         (c8.check_value_term, value_term_of_occurring_relations),
+        (c8.check_value_term, value_term_of_five_relations),
         (c8.check_counting_table, counting_table_of_one_edge_type),
         (c8.check_dial_table, dial_table_of_integers),
         (c9.check_heat_bias, called("heat_bias_above_a_millionth", heat_bias_above(1e-6))),
@@ -882,6 +1050,8 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c9.check_ring_bound, ring_bound_that_closes_rings),
         (c9.check_filters_without_colour, filters_of_positive_weights),
         (c9.check_filters_without_colour, filters_in_half_precision),
+        (c9.check_filters_without_colour, filters_by_products),
+        (c9.check_filters_without_colour, filters_by_products_in_double_precision),
         (
             c9.check_pixel_rows,
             called("pixel_rows_with_a_hundredth", pixel_rows_with_a_margin(0.01)),
@@ -908,7 +1078,10 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c12.check_attention_in_blocks, blocks_without_the_last_when_large),
         (c12.check_distances, distances_by_bytes),
         (c12.check_distances, distances_of_connected_graphs),
+        (c12.check_distances, distances_by_numbers_of_walks),
+        (c12.check_distances, distances_by_random_walks),
         (c12.check_next_batch, next_batch_by_rounding),
+        (c12.check_next_batch, next_batch_of_nearly_full_batches),
         (c12.check_next_batch, next_batch_step_by_step),
         (c12.check_next_batch, next_batch_in_one_tensor),
     ]
