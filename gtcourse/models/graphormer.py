@@ -304,19 +304,26 @@ class EdgeEncoding(nn.Module):
         graph = torch.arange(B, device=parent.device)[:, None, None]
         node = torch.arange(N, device=parent.device)
         last_edge = edge_features(batch)[graph, parent, node]  # [B, N, N, F], of (parent, j)
-        last_edge = last_edge.masked_fill(distance[..., None] < 1, 0)
+        last_edge = last_edge.flatten(0, 2)  # [B N², F]
+        pair_before = (graph * N + node[:, None]) * N + parent  # [B, N, N], the pair (i, parent)
+        pair_before = pair_before.flatten()  # [B N²]
+
+        # Pairs without a path stand with those of a node and itself, whose sum is 0.
+        steps = distance.clamp(min=0).flatten()  # [B N²]
+        pairs_in_order = steps.argsort()
+        _, *pairs_by_length = pairs_in_order.split(steps.bincount().tolist())
         w = self.positions[: self.max_length]  # [P, H, H]
-        total = w.new_zeros(B, N, N, w.shape[-1])  # [B, N, N, H]
-        parent = parent[..., None].expand_as(total)
-        for length in range(1, int(distance.max()) + 1):
-            longer = total.gather(2, parent)  # [B, N, N, H], the sum over the path to the parent
-            if length <= len(w):
-                longer = longer + self.products(last_edge, length - 1)
-            total = torch.where((distance == length)[..., None], longer, total)
-        return total / distance.clamp(1, len(w))[..., None]
+        total = w.new_zeros(B * N * N, w.shape[-1])  # [B N², H]
+        for place, pairs in enumerate(pairs_by_length):
+            longer = total[pair_before[pairs]]  # [pairs, H], the sum over the path to the parent
+            if place < len(w):
+                longer = longer + self.products(last_edge[pairs], place)
+            total = total.index_copy(0, pairs, longer)
+        c = total / steps.clamp(1, len(w))[:, None]  # [B N², H]
+        return c.unflatten(0, (B, N, N))
 
     def products(self, edges: Tensor, place: int) -> Tensor:
-        """:math:`x_e w_n^T` of edges at one place: ``[B, N, N, F]`` to ``[B, N, N, H]``."""
+        """:math:`x_e w_n^T` of edges at one place: ``[…, F]`` to ``[…, H]``."""
         if isinstance(self.edges, NumberEmbedding):
             return self.edges(edges) @ self.positions[place]
         table = self.table()[place]  # [types + 1, H]
