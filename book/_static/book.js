@@ -48,8 +48,8 @@ function copyFormulas() {
 }
 
 // What scrolls sideways is reached with the keyboard, and nothing else becomes a stop on the way.
-// While there is more at the right, its edge fades (book.css). On a phone, words above it say so as well
-// until it is scrolled; they take no room.
+// While there is more at the right, its edge fades (book.css). Above a table, and on a phone above everything
+// that scrolls, words say so as well until it is scrolled; they take no room.
 const SCROLLING = `.bd-article :is(pre, .highlight, .output, div.math, mjx-container[display], table,
   .pst-scrollable-table-container, .cell_output div[style*="overflow-x"])`;
 
@@ -66,9 +66,10 @@ function reachScrolling() {
     });
     places.forEach(fade);
   };
-  if (PHONE.matches) all.forEach(fitTable);
+  all.forEach(fitTable);
   reach(all);
-  if (PHONE.matches) all.filter((place) => place.hasAttribute("data-more")).forEach(sayMore);
+  const said = PHONE.matches ? "[data-more]" : "table[data-more], .pst-scrollable-table-container[data-more]";
+  all.filter((place) => place.matches(said)).forEach(sayMore);
   const sizes = new ResizeObserver((changes) => reach(changes.map((change) => change.target)));
   all.forEach((place) => sizes.observe(place));
   all.forEach((place) => place.addEventListener("scroll", () => fade(place), { passive: true }));
@@ -103,15 +104,19 @@ function resultFirst() {
   }
 }
 
-// On a phone, a table that is a little too wide gets smaller letters, of at least 11 pixels.
+// A table that is too wide gets smaller letters, on a laptop after the names of its rows may break. What
+// still does not fit scrolls.
+const FITTING = ["names", "names small"];
+const FITTING_ON_PHONE = ["small", "smaller"];
+
 function fitTable(frame) {
   const table = frame.tagName === "TABLE" ? frame : frame.querySelector(":scope > table");
   if (!table || frame.scrollWidth <= frame.clientWidth) return;
-  for (const size of [12, 11]) {
-    table.style.fontSize = `${size}px`;
+  for (const step of PHONE.matches ? FITTING_ON_PHONE : FITTING) {
+    table.dataset.fit = step;
     if (frame.scrollWidth <= frame.clientWidth) return;
   }
-  table.style.fontSize = "";
+  delete table.dataset.fit;
 }
 
 // The button below a figure (figures.py) opens it at its own size or, where the window has more room, as

@@ -217,6 +217,13 @@ def test_core_sections_are_marked_in_headings_contents_and_card(chapters):
     assert 5 <= core < complete
 
 
+def test_no_aside_hides_the_list_of_contents(chapters):
+    """The theme hides the list while an element of the class "margin" or "sidebar" is in view."""
+    asides = [aside for page in chapters.values() for aside in page.article.find_all("aside")]
+    assert len(asides) > 30
+    assert {tuple(aside["class"]) for aside in asides} == {("note",)}
+
+
 def test_the_folded_code_of_a_figure_or_a_table_follows_it(chapters):
     below, above = 0, []
     for number, page in chapters.items():

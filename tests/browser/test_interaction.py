@@ -561,6 +561,19 @@ def test_a_models_chapter_opens_it_in_the_explainer_and_names_it(chapter, number
     assert chosen.inner_text() == model
 
 
+def test_wide_tables_fit_the_column_of_a_laptop(chapter):
+    page = chapter("08")
+    page.evaluate("window.bookReady")
+    cut = page.evaluate("""() => [...document.querySelectorAll(".bd-article table")]
+      .filter((table) => table.scrollWidth > table.clientWidth).length""")
+    assert cut == 0
+    letters = page.locator("table[data-fit]").evaluate_all(
+        "all => all.map((table) => parseFloat(getComputedStyle(table).fontSize))"
+    )
+    assert letters
+    assert min(letters) >= 12
+
+
 def test_the_text_width_does_not_depend_on_the_table_of_contents(page, book):
     page.goto(f"{book}/notebooks/03_message_passing.html", wait_until="domcontentloaded")
     width = "document.querySelector('.bd-article').clientWidth"
