@@ -739,8 +739,9 @@ GUESSES = {
 
 @pytest.mark.parametrize("name", GUESSES)
 @pytest.mark.parametrize("guess", ["right", "wrong"])
-def test_a_guess_shows_the_right_answer(picture, name, guess):
+def test_a_guess_shows_the_right_answer_in_a_picture_that_fits_a_small_laptop(picture, name, guess):
     host = picture(name)
+    heights = [host.bounding_box()["height"]]
     right, number = GUESSES[name]
     answers = host.locator("[data-answer]")
     words = answers.all_inner_texts()
@@ -763,6 +764,8 @@ def test_a_guess_shows_the_right_answer(picture, name, guess):
     }
     part, words = shown[name]
     assert words in host.locator(part).inner_text()
+    heights.append(host.bounding_box()["height"])
+    assert max(heights) <= 752, "800 pixels, without the bar at the top"
 
 
 def test_the_means_that_the_pair_names_are_those_of_the_shipped_models(picture):
