@@ -491,8 +491,11 @@ def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, bo
     gaps = sorted(abs(each - exact) for each in predicted)
     assert gaps[0] < 0.5
     assert gaps[1:] == pytest.approx([3] * 3, abs=0.5)
-    assert "Three models are off by about 3" in live.inner_text()
-    why = live.get_by_role("link", name="Why?").get_attribute("href")
+    puzzle = page.locator("#puzzle")
+    assert "Three models are off by about\N{NO-BREAK SPACE}3" in puzzle.inner_text()
+    assert puzzle.locator("circle").count() == 4
+    assert puzzle.locator(".now").text_content().strip().startswith("CSA")
+    why = puzzle.get_by_role("link", name="Why?").get_attribute("href")
     assert why == "explainer.html#things-to-try"
     assert len(places) == 1  # nothing moves
 
