@@ -6,6 +6,16 @@ if (document.documentElement.dataset.theme === "auto")
   document.documentElement.dataset.theme =
     matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 
+// A reader who wants the core of the chapters alone has said so on an earlier page. The class is there before
+// the page is drawn; book.css folds the sections that go deeper (core.py) to their headings.
+const CORE_ONLY = "core-only";
+let stored = null;
+try {
+  stored = localStorage;
+} catch { /* a browser that keeps nothing */ }
+const remembers = Boolean(stored?.getItem(CORE_ONLY));
+document.documentElement.classList.toggle(CORE_ONLY, remembers);
+
 // The theme opens the search at Ctrl+K and at a button, once its script is there. Until then this does.
 const early = new AbortController();
 
@@ -70,7 +80,11 @@ function reachScrolling() {
   reach(all);
   const said = PHONE.matches ? "[data-more]" : "table[data-more], .pst-scrollable-table-container[data-more]";
   all.filter((place) => place.matches(said)).forEach(sayMore);
-  const sizes = new ResizeObserver((changes) => reach(changes.map((change) => change.target)));
+  const sizes = new ResizeObserver((changes) => {
+    const places = changes.map((change) => change.target);
+    places.forEach(fitTable);  // those of a folded section have no width at first
+    reach(places);
+  });
   all.forEach((place) => sizes.observe(place));
   all.forEach((place) => place.addEventListener("scroll", () => fade(place), { passive: true }));
   document.fonts.addEventListener("loadingdone", () => reach(all));
@@ -187,7 +201,7 @@ function watchSections(tell) {
     .filter(([, section]) => section);
   if (!entries.length) return;
   let ledTo = null;
-  const top = ([, section]) => section.getBoundingClientRect().top;
+  const top = ([, section]) => (section.offsetParent ? section.getBoundingClientRect().top : Infinity);  // or folded
   const update = () => {
     const { scrollHeight } = document.documentElement;
     const line = scrollY > 0 && scrollY + innerHeight > scrollHeight - 4 ? innerHeight - LINE : LINE;
@@ -262,6 +276,47 @@ function showWhere() {
     const words = entry?.textContent.trim() ?? "";
     if (title.firstChild.textContent !== words) title.firstChild.textContent = words;
   });
+}
+
+// Under a chapter's title, a switch that leaves the core. A folded section opens at its button, and for a link
+// that leads into it.
+function offerCore() {
+  const deeper = [...document.querySelectorAll(".bd-article section.deeper")];
+  const place = document.querySelector(".bd-article p:has(> a > img.colab)");
+  if (!deeper.length || !place) return;
+  const buttons = deeper.map((section) => {
+    const button = element("button", { type: "button", className: "unfold" });
+    button.addEventListener("click", () => open(section, !section.classList.contains("open")));
+    section.querySelector(":scope > h2").append(button);
+    return button;
+  });
+  function open(section, is) {
+    section.classList.toggle("open", is);
+    const button = buttons[deeper.indexOf(section)];
+    button.textContent = is ? "Hide" : "Show";
+    button.ariaExpanded = is;
+  }
+  const box = element("input", { type: "checkbox", checked: remembers });
+  const label = element("label", { className: CORE_ONLY });
+  label.append(box, " Core sections only");
+  place.append(label);
+  box.addEventListener("change", () => {
+    document.documentElement.classList.toggle(CORE_ONLY, box.checked);
+    if (box.checked) stored?.setItem(CORE_ONLY, "yes");
+    else stored?.removeItem(CORE_ONLY);
+    deeper.forEach((section) => open(section, false));
+  });
+  const lead = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const section = target && target.closest("section.deeper");
+    if (!section || !box.checked || section.classList.contains("open")) return;
+    open(section, true);
+    target.scrollIntoView();
+  };
+  deeper.forEach((section) => open(section, false));
+  addEventListener("hashchange", lead);
+  addEventListener("click", ({ target }) => target.closest("a")?.hash && setTimeout(lead));
+  lead();
 }
 
 // A field that leaves of the page's tables, or of its terms, only those with all of its words.
@@ -390,6 +445,7 @@ window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", ()
   showWhere();
   enlargeFigures();
   nameArrows();
+  offerCore();
   showPageInList();
   followReader();
   addFilter();

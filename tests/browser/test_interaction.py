@@ -564,6 +564,37 @@ def test_a_models_chapter_opens_it_in_the_explainer_and_names_it(chapter, number
     assert chosen.inner_text() == model
 
 
+def test_a_switch_folds_what_goes_deeper_than_the_core_and_links_open_it(chapter, errors):
+    page = chapter("10")
+    page.evaluate("window.bookReady")
+    switch = page.get_by_role("checkbox", name="Core sections only")
+    sizes = page.locator(".deeper").count(), page.locator("h2 > .core").count()
+    visible = page.locator(".bd-article section > section > p:visible")
+    everything = visible.count()
+    assert not switch.is_checked()
+    switch.press("Space")
+    assert visible.count() < everything
+    assert page.locator(".deeper > p:visible").count() == 0
+    assert page.locator(".deeper > h2:visible").count() == sizes[0]
+
+    page.evaluate("location.hash = 'table-10-6'")
+    expect(page.locator("#table-10-6")).to_be_in_viewport()
+    folded = page.get_by_role("button", name="Show", exact=True)
+    assert folded.count() == sizes[0] - 1
+
+    page = chapter("02")  # where it is remembered
+    page.evaluate("window.bookReady")
+    assert page.locator(".deeper > p:visible").count() == 0
+    folded.first.press("Enter")
+    assert page.locator(".deeper.open > p:visible").count() > 0
+    assert page.locator(".deeper.open").count() == 1
+    page.get_by_role("checkbox", name="Core sections only").press("Space")
+    assert page.locator(".deeper > p:visible").count() > page.locator(".deeper").count()
+    assert page.evaluate("localStorage.getItem('core-only')") is None
+    drawn = page.locator("#transformer .whole").evaluate("e => e.viewBox.baseVal.width")
+    assert drawn > 300  # as wide as its place, which had no width while it was folded
+
+
 def test_wide_tables_fit_the_column_of_a_laptop(chapter):
     page = chapter("08")
     page.evaluate("window.bookReady")
