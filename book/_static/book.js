@@ -133,14 +133,15 @@ function fitTable(frame) {
   delete table.dataset.fit;
 }
 
-// The button below a figure (figures.py) opens it at its own size or, where the window has more room, as
-// large as fits; a drawing's viewBox is in points, of
-// which a pixel is three quarters.
+// A click on a figure, or the button below it (figures.py), opens it with its scale and its caption: at its own
+// size or, where the window has more room, as large as fits. A drawing's viewBox is in points, of which a pixel
+// is three quarters. A click on a diagram chooses a box, so only its button opens it.
 function enlargeFigures() {
   for (const button of document.querySelectorAll(".bd-article .enlarge")) {
     const drawing = button.parentElement.querySelector(":is(img, svg[role=img])");
     const width = drawing.viewBox ? drawing.viewBox.baseVal.width * 4 / 3 : Number(drawing.getAttribute("width"));
     button.addEventListener("click", () => show(drawing, width));
+    if (!drawing.closest(".diagram")) drawing.addEventListener("click", () => show(drawing, width));
   }
 }
 
@@ -148,15 +149,21 @@ const ROOM = [40, 90];  // pixels beside an enlarged figure, and above and below
 
 function show(drawing, own) {
   const { width: shown, height } = drawing.getBoundingClientRect();
-  const width = Math.max(own, Math.min(innerWidth - ROOM[0], (innerHeight - ROOM[1]) * shown / height));
+  const figure = drawing.closest("figure");
+  const below = figure.getBoundingClientRect().bottom - drawing.getBoundingClientRect().bottom;
+  const width = Math.max(own, Math.min(innerWidth - ROOM[0], (innerHeight - ROOM[1] - below) * shown / height));
   const dialog = Object.assign(document.createElement("dialog"), { className: "enlarged" });
-  const picture = drawing.cloneNode(true);
+  drawing.dataset.enlarged = "";
+  const copy = figure.cloneNode(true);
+  delete drawing.dataset.enlarged;
+  copy.querySelectorAll(".enlarge, .said").forEach((part) => part.remove());
+  const picture = copy.querySelector("[data-enlarged]");
   picture.style.cssText = `width: ${Math.round(width)}px; max-width: none !important; height: auto; margin-inline: auto`;
   const close = Object.assign(document.createElement("button"), { textContent: "Close", type: "button" });
   close.addEventListener("click", () => dialog.close());
   const frame = document.createElement("div");
   frame.tabIndex = 0;
-  frame.append(picture);
+  frame.append(copy);
   dialog.append(close, frame);
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
