@@ -440,6 +440,9 @@ function closing(dialog) {
 // The explainer in a chapter (explainer.py) weighs as much as the chapter, so it is loaded at a click.
 function embedExplainer() {
   const button = document.querySelector("button.open-explainer");
+  const guesses = document.querySelectorAll(".run-here .choices button");
+  for (const guess of guesses)
+    guess.addEventListener("click", () => guesses.forEach((each) => { each.ariaPressed = each === guess; }));
   button?.addEventListener("click", async () => {
     button.disabled = true;
     for (const name of ["models", "view", "data"]) await load(`explainer/${name}`);

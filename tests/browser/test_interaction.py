@@ -558,6 +558,11 @@ def test_a_models_chapter_opens_it_in_the_explainer_and_names_it(chapter, number
     page = chapter(number)
     note = page.locator(".of-explainer")
     assert f"This is the {model} of section 10.7" in note.inner_text()
+    guesses = page.get_by_role("group", name="your guess").get_by_role("button")
+    guesses.first.click()
+    guesses.last.click()
+    pressed = guesses.evaluate_all("all => all.map((each) => each.ariaPressed === 'true')")
+    assert pressed == [False] * (guesses.count() - 1) + [True]
     page.get_by_role("button", name=f"Run a trained {model} here").click()
     page.locator("#explainer .flow .result").wait_for()
     chosen = page.locator("#explainer [data-model][aria-pressed=true]")
