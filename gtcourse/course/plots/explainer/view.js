@@ -658,7 +658,7 @@
       const rows = {};
       // The terms as bars on one scale for all pairs of the trained map: each begins where the last one ends.
       const trained = was.layers[at];
-      const widest = Math.max(...[trained.logits, ...trained.terms.map(([, map]) => map)].map((map) => largest(mine(map))));
+      const widest = Math.max(1e-9, ...[trained.logits, ...trained.terms.map(([, map]) => map)].map((map) => largest(mine(map))));
       let sum = 0;
       here.terms.forEach(([key, map], which) => {
         const { kind, text, name: label } = of.terms[key];
