@@ -305,7 +305,8 @@ function offerCore() {
   }
   const box = element("input", { type: "checkbox", checked: remembers });
   const label = element("label", { className: CORE_ONLY });
-  label.append(box, " Core sections only");
+  label.append(box, " Core only");
+  label.title = "Folds the sections that go deeper to their headings";
   place.append(label);
   box.addEventListener("change", () => {
     document.documentElement.classList.toggle(CORE_ONLY, box.checked);

@@ -572,7 +572,7 @@ def test_a_models_chapter_opens_it_in_the_explainer_and_names_it(chapter, number
 def test_a_switch_folds_what_goes_deeper_than_the_core_and_links_open_it(chapter, errors):
     page = chapter("10")
     page.evaluate("window.bookReady")
-    switch = page.get_by_role("checkbox", name="Core sections only")
+    switch = page.get_by_role("checkbox", name="Core only")
     sizes = page.locator(".deeper").count(), page.locator("h2 > .core").count()
     visible = page.locator(".bd-article section > section > p:visible")
     everything = visible.count()
@@ -593,7 +593,7 @@ def test_a_switch_folds_what_goes_deeper_than_the_core_and_links_open_it(chapter
     folded.first.press("Enter")
     assert page.locator(".deeper.open > p:visible").count() > 0
     assert page.locator(".deeper.open").count() == 1
-    page.get_by_role("checkbox", name="Core sections only").press("Space")
+    page.get_by_role("checkbox", name="Core only").press("Space")
     assert page.locator(".deeper > p:visible").count() > page.locator(".deeper").count()
     assert page.evaluate("localStorage.getItem('core-only')") is None
     drawn = page.locator("#transformer .whole").evaluate("e => e.viewBox.baseVal.width")
