@@ -204,6 +204,11 @@ def test_core_sections_are_marked_in_headings_contents_and_card(chapters):
         assert [entry.get_text().split()[0] for entry in contents] == marked
         assert marked == expected.get(number, marked)
         assert 3 < len(marked) < len(page.select("article h2"))
+        others = [part.h2.text.split()[0] for part in page.find_all("section", class_="deeper")]
+        numbered = [head.text.split()[0] for head in page.article.find_all("h2")]
+        assert [number for number in numbered if number[0].isdigit()] == sorted(
+            marked + others, key=numbered.index
+        )
     (row,) = (
         row for row in chapters["06"].select("tr") if row.td and row.td.text.strip() == "Core"
     )
