@@ -28,11 +28,13 @@ STYLES = [
     "sphinx-design.min.css",
     "mathjax/mathjax.css",
     "book.css",
+    "pictures.css",
     "print.css",
 ]
 # What is for the screen only: links around headings, buttons, folded code, what needs scripts.
 SCREEN = (
-    "a.headerlink, button, details.above-input, script, .prev-next-footer, dialog, .of-explainer"
+    "a.headerlink, button, details.above-input, script, .prev-next-footer, dialog, .of-explainer, "
+    ".run-here"
 )
 FOOT = """<div style="width: 100%; text-align: center; font: 8px sans-serif; color: #555">
 <span class="pageNumber"></span></div>"""

@@ -26,7 +26,8 @@ WINDOW = {"width": 1280, "height": 1400}
 # Nothing that a reader without scripts would try to use, and no bar of the page above the picture.
 QUIET = """
 .bd-header-article, .skip-link, #pst-skip-link, .picture > p:first-child, #twins > p:first-child,
-:is(.picture, #twins, #live) :is(button:not([data-kind]), .choices, .ride, .hint, .ask, .guess) {
+:is(.picture, #twins, #live) :is(.choices, .ride, .hint, .ask, .guess),
+:is(.picture, #twins, #live) button:not([data-kind], [data-norm]) {
   display: none !important;
 }
 #score input { visibility: hidden !important; }

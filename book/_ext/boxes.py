@@ -9,6 +9,7 @@ import ast
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 from gtcourse.course.exercises.checker import UNATTEMPTED
 
@@ -17,6 +18,18 @@ FOLDED = "Show the table"
 
 SETUP = ("# Colab only", "# Finds the course")
 """How the first cell of a notebook begins."""
+
+
+class aside(nodes.General, nodes.Element):  # noqa: N801, as docutils names its nodes
+    """A note in small print. At a docutils "sidebar" the theme would hide the list of contents."""
+
+
+def open_aside(page: HTML5Translator, node: aside) -> None:
+    page.body.append(page.starttag(node, "aside", CLASS="note"))
+
+
+def close_aside(page: HTML5Translator, node: aside) -> None:
+    page.body.append("</aside>\n")
 
 
 def place_boxes(app: Sphinx, document: nodes.document) -> None:
@@ -31,7 +44,7 @@ def place_boxes(app: Sphinx, document: nodes.document) -> None:
             )
         elif kind == "Aside.":
             start.parent.remove(start)
-            quote.replace_self(nodes.sidebar("", *quote.children, classes=["margin"]))
+            quote.replace_self(aside("", *quote.children))
 
 
 def name_hidden_cells(app: Sphinx, document: nodes.document) -> None:
@@ -104,6 +117,7 @@ def label(source: str) -> str:
 
 
 def setup(app: Sphinx) -> dict:
+    app.add_node(aside, html=(open_aside, close_aside))
     app.connect("doctree-read", place_boxes)
     app.connect("doctree-read", name_hidden_cells)
     app.connect("doctree-read", drop_empty_verdicts)

@@ -1,5 +1,7 @@
 """Which sections of a chapter are its core: in its card, in the headings and in the contents.
 
+The others have a class, with which ``_static/book.js`` folds them for readers who ask for the core.
+
 There is one list, the page for teachers. The core of a chapter is what its plan for one hour names,
 and what the plans of other chapters ask students to have read. The remaining sections go deeper.
 """
@@ -38,7 +40,10 @@ def core_sections(plans: str) -> frozenset[str]:
 
 
 def mark(app: Sphinx, document: nodes.document, page: str) -> None:
-    """Labels the headings of a chapter's core, and adds a row to its card that lists them."""
+    """Labels the headings of a chapter's core, and adds a row to its card that lists them.
+
+    The numbered sections that are not core get the class "deeper".
+    """
     chapter = CHAPTER.match(page)
     if chapter is None or app.builder.format != "html":
         return
@@ -48,8 +53,11 @@ def mark(app: Sphinx, document: nodes.document, page: str) -> None:
     for number in sorted(listed - sections.keys()):
         logger.warning("%s names section %s, which is not there", PLANS, number, location=page)
     marked = {number: section for number, section in sections.items() if number in listed}
-    for section in marked.values():
-        section[0] += nodes.raw("", MARK, format="html")
+    for number, section in sections.items():
+        if number in marked:
+            section[0] += nodes.raw("", MARK, format="html")
+        elif number:
+            section["classes"].append("deeper")
     takes = next((row for row in document.findall(nodes.row) if row[0].astext() == "Takes"), None)
     if takes is None or not marked:
         logger.warning("no card, or no core, of chapter %s", chapter[1], location=page)

@@ -42,21 +42,37 @@ penalty for its ring of seven atoms, so the choice of a model can be seen."""
 
 TITLES = {"graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE", "csa": "CSA"}
 
+SIZES = ("less than 0.1", "0.1 to 0.5", "more than 0.5")
+
 # What a reader can guess before running the model, and then find out with it.
 GUESSES = {
-    "graphormer": "if atom C1 of the molecule shown is removed, does the prediction rise or fall?",
-    "egt": "EGT multiplies each weight by a gate. By how much does the prediction change if you "
-    "close the gate of a single head?",
-    "grpe": "if you switch off the vectors that GRPE adds to the values, in which layers do the "
-    "attention maps change?",
-    "csa": "if all channels of a head share one weight, by how much does the prediction change?",
+    "graphormer": (
+        "If atom C1 of the molecule shown is removed, does the prediction rise or fall?",
+        ("it rises", "it falls"),
+    ),
+    "egt": (
+        "EGT multiplies each weight by a gate. By how much does the prediction change if you "
+        "close the gate of a single head?",
+        SIZES,
+    ),
+    "grpe": (
+        "If you switch off the vectors that GRPE adds to the values, in which layers do the "
+        "attention maps change?",
+        ("in all", "in all but the first", "in the last alone", "in none"),
+    ),
+    "csa": (
+        "If all channels of a head share one weight, by how much does the prediction change?",
+        SIZES,
+    ),
 }
-PLACE = """<button type="button" class="open-explainer">Run a trained {title} here</button>
-<p class="of-explainer">This is the {title} of
+PLACE = """<p class="of-explainer">This is the {title} of
 <a href="10_one_framework.html#the-leaderboard">section 10.7</a>, trained for 100 epochs to predict
-penalised logP. The small models that this chapter trains exist only while its notebook runs.
-<b>Guess first:</b> {guess}</p>
+penalised logP. The small models that this chapter trains exist only while its notebook runs.</p>
+<div class="run-here"><div class="ask"><p><b>Guess first.</b> {question}</p>
+<div class="choices" role="group" aria-label="your guess">{answers}</div></div>
+<button type="button" class="open-explainer">Run a trained {title} here</button></div>
 <div id="explainer" data-start="{kind}"></div>"""
+ANSWER = '<button type="button" aria-pressed="false">{}</button>'
 
 CHAPTERS = {
     "notebooks/06_graphormer": "graphormer",
@@ -116,7 +132,9 @@ def embed(app, document: nodes.document, page: str) -> None:
             paragraph = link
             while not isinstance(paragraph, nodes.paragraph):
                 paragraph = paragraph.parent
-            place = PLACE.format(kind=kind, title=TITLES[kind], guess=GUESSES[kind])
+            question, answers = GUESSES[kind]
+            choices = "\n".join(map(ANSWER.format, answers))
+            place = PLACE.format(kind=kind, title=TITLES[kind], question=question, answers=choices)
             at = paragraph.parent.index(paragraph) + 1
             paragraph.parent.insert(at, nodes.raw("", place, format="html"))
             return

@@ -120,6 +120,11 @@ def embed(app, document: nodes.document, page: str) -> None:
         section.insert(next(inner, len(section)), nodes.raw("", place, format="html"))
 
 
+def style(app, page, template, context, doctree) -> None:
+    if any(page == where for where, _ in PICTURES.values()):
+        app.add_css_file("pictures.css", priority=510)  # after book.css
+
+
 def write(app, error) -> None:
     if error is not None or app.builder.format != "html":
         return
@@ -156,5 +161,6 @@ def script(code: Path, name: str) -> str:
 
 def setup(app):
     app.connect("doctree-resolved", embed, priority=900)
+    app.connect("html-page-context", style)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,7 +15,7 @@ from pathlib import Path
 import tinycss2
 from tinycss2.ast import Node
 
-OURS = {"book.css", "icons.css", "print.css"}
+OURS = {"book.css", "icons.css", "pictures.css", "print.css"}
 COMPOSED = "bs-"
 """Bootstrap puts the names of such classes together when it runs."""
 

@@ -6,6 +6,16 @@ if (document.documentElement.dataset.theme === "auto")
   document.documentElement.dataset.theme =
     matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 
+// A reader who wants the core of the chapters alone has said so on an earlier page. The class is there before
+// the page is drawn; book.css folds the sections that go deeper (core.py) to their headings.
+const CORE_ONLY = "core-only";
+let stored = null;
+try {
+  stored = localStorage;
+} catch { /* a browser that keeps nothing */ }
+const remembers = Boolean(stored?.getItem(CORE_ONLY));
+document.documentElement.classList.toggle(CORE_ONLY, remembers);
+
 // The theme opens the search at Ctrl+K and at a button, once its script is there. Until then this does.
 const early = new AbortController();
 
@@ -48,8 +58,8 @@ function copyFormulas() {
 }
 
 // What scrolls sideways is reached with the keyboard, and nothing else becomes a stop on the way.
-// While there is more at the right, its edge fades (book.css). On a phone, words above it say so as well
-// until it is scrolled; they take no room.
+// While there is more at the right, its edge fades (book.css). Above a table, and on a phone above everything
+// that scrolls, words say so as well until it is scrolled; they take no room.
 const SCROLLING = `.bd-article :is(pre, .highlight, .output, div.math, mjx-container[display], table,
   .pst-scrollable-table-container, .cell_output div[style*="overflow-x"])`;
 
@@ -66,10 +76,15 @@ function reachScrolling() {
     });
     places.forEach(fade);
   };
-  if (PHONE.matches) all.forEach(fitTable);
+  all.forEach(fitTable);
   reach(all);
-  if (PHONE.matches) all.filter((place) => place.hasAttribute("data-more")).forEach(sayMore);
-  const sizes = new ResizeObserver((changes) => reach(changes.map((change) => change.target)));
+  const said = PHONE.matches ? "[data-more]" : "table[data-more], .pst-scrollable-table-container[data-more]";
+  all.filter((place) => place.matches(said)).forEach(sayMore);
+  const sizes = new ResizeObserver((changes) => {
+    const places = changes.map((change) => change.target);
+    places.forEach(fitTable);  // those of a folded section have no width at first
+    reach(places);
+  });
   all.forEach((place) => sizes.observe(place));
   all.forEach((place) => place.addEventListener("scroll", () => fade(place), { passive: true }));
   document.fonts.addEventListener("loadingdone", () => reach(all));
@@ -103,25 +118,30 @@ function resultFirst() {
   }
 }
 
-// On a phone, a table that is a little too wide gets smaller letters, of at least 11 pixels.
+// A table that is too wide gets smaller letters, on a laptop after the names of its rows may break. What
+// still does not fit scrolls.
+const FITTING = ["names", "names small"];
+const FITTING_ON_PHONE = ["small", "smaller"];
+
 function fitTable(frame) {
   const table = frame.tagName === "TABLE" ? frame : frame.querySelector(":scope > table");
   if (!table || frame.scrollWidth <= frame.clientWidth) return;
-  for (const size of [12, 11]) {
-    table.style.fontSize = `${size}px`;
+  for (const step of PHONE.matches ? FITTING_ON_PHONE : FITTING) {
+    table.dataset.fit = step;
     if (frame.scrollWidth <= frame.clientWidth) return;
   }
-  table.style.fontSize = "";
+  delete table.dataset.fit;
 }
 
-// The button below a figure (figures.py) opens it at its own size or, where the window has more room, as
-// large as fits; a drawing's viewBox is in points, of
-// which a pixel is three quarters.
+// A click on a figure, or the button below it (figures.py), opens it with its scale and its caption: at its own
+// size or, where the window has more room, as large as fits. A drawing's viewBox is in points, of which a pixel
+// is three quarters. A click on a diagram chooses a box, so only its button opens it.
 function enlargeFigures() {
   for (const button of document.querySelectorAll(".bd-article .enlarge")) {
     const drawing = button.parentElement.querySelector(":is(img, svg[role=img])");
     const width = drawing.viewBox ? drawing.viewBox.baseVal.width * 4 / 3 : Number(drawing.getAttribute("width"));
     button.addEventListener("click", () => show(drawing, width));
+    if (!drawing.closest(".diagram")) drawing.addEventListener("click", () => show(drawing, width));
   }
 }
 
@@ -129,15 +149,21 @@ const ROOM = [40, 90];  // pixels beside an enlarged figure, and above and below
 
 function show(drawing, own) {
   const { width: shown, height } = drawing.getBoundingClientRect();
-  const width = Math.max(own, Math.min(innerWidth - ROOM[0], (innerHeight - ROOM[1]) * shown / height));
+  const figure = drawing.closest("figure");
+  const below = figure.getBoundingClientRect().bottom - drawing.getBoundingClientRect().bottom;
+  const width = Math.max(own, Math.min(innerWidth - ROOM[0], (innerHeight - ROOM[1] - below) * shown / height));
   const dialog = Object.assign(document.createElement("dialog"), { className: "enlarged" });
-  const picture = drawing.cloneNode(true);
+  drawing.dataset.enlarged = "";
+  const copy = figure.cloneNode(true);
+  delete drawing.dataset.enlarged;
+  copy.querySelectorAll(".enlarge, .said").forEach((part) => part.remove());
+  const picture = copy.querySelector("[data-enlarged]");
   picture.style.cssText = `width: ${Math.round(width)}px; max-width: none !important; height: auto; margin-inline: auto`;
   const close = Object.assign(document.createElement("button"), { textContent: "Close", type: "button" });
   close.addEventListener("click", () => dialog.close());
   const frame = document.createElement("div");
   frame.tabIndex = 0;
-  frame.append(picture);
+  frame.append(copy);
   dialog.append(close, frame);
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
@@ -182,7 +208,7 @@ function watchSections(tell) {
     .filter(([, section]) => section);
   if (!entries.length) return;
   let ledTo = null;
-  const top = ([, section]) => section.getBoundingClientRect().top;
+  const top = ([, section]) => (section.offsetParent ? section.getBoundingClientRect().top : Infinity);  // or folded
   const update = () => {
     const { scrollHeight } = document.documentElement;
     const line = scrollY > 0 && scrollY + innerHeight > scrollHeight - 4 ? innerHeight - LINE : LINE;
@@ -257,6 +283,48 @@ function showWhere() {
     const words = entry?.textContent.trim() ?? "";
     if (title.firstChild.textContent !== words) title.firstChild.textContent = words;
   });
+}
+
+// Under a chapter's title, a switch that leaves the core. A folded section opens at its button, and for a link
+// that leads into it.
+function offerCore() {
+  const deeper = [...document.querySelectorAll(".bd-article section.deeper")];
+  const place = document.querySelector(".bd-article p:has(> a > img.colab)");
+  if (!deeper.length || !place) return;
+  const buttons = deeper.map((section) => {
+    const button = element("button", { type: "button", className: "unfold" });
+    button.addEventListener("click", () => open(section, !section.classList.contains("open")));
+    section.querySelector(":scope > h2").append(button);
+    return button;
+  });
+  function open(section, is) {
+    section.classList.toggle("open", is);
+    const button = buttons[deeper.indexOf(section)];
+    button.textContent = is ? "Hide" : "Show";
+    button.ariaExpanded = is;
+  }
+  const box = element("input", { type: "checkbox", checked: remembers });
+  const label = element("label", { className: CORE_ONLY });
+  label.append(box, " Core only");
+  label.title = "Folds the sections that go deeper to their headings";
+  place.append(label);
+  box.addEventListener("change", () => {
+    document.documentElement.classList.toggle(CORE_ONLY, box.checked);
+    if (box.checked) stored?.setItem(CORE_ONLY, "yes");
+    else stored?.removeItem(CORE_ONLY);
+    deeper.forEach((section) => open(section, false));
+  });
+  const lead = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const section = target && target.closest("section.deeper");
+    if (!section || !box.checked || section.classList.contains("open")) return;
+    open(section, true);
+    target.scrollIntoView();
+  };
+  deeper.forEach((section) => open(section, false));
+  addEventListener("hashchange", lead);
+  addEventListener("click", ({ target }) => target.closest("a")?.hash && setTimeout(lead));
+  lead();
 }
 
 // A field that leaves of the page's tables, or of its terms, only those with all of its words.
@@ -373,6 +441,9 @@ function closing(dialog) {
 // The explainer in a chapter (explainer.py) weighs as much as the chapter, so it is loaded at a click.
 function embedExplainer() {
   const button = document.querySelector("button.open-explainer");
+  const guesses = document.querySelectorAll(".run-here .choices button");
+  for (const guess of guesses)
+    guess.addEventListener("click", () => guesses.forEach((each) => { each.ariaPressed = each === guess; }));
   button?.addEventListener("click", async () => {
     button.disabled = true;
     for (const name of ["models", "view", "data"]) await load(`explainer/${name}`);
@@ -385,6 +456,7 @@ window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", ()
   showWhere();
   enlargeFigures();
   nameArrows();
+  offerCore();
   showPageInList();
   followReader();
   addFilter();

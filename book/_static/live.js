@@ -1,5 +1,5 @@
-// The picture of the first page: where each atom looks in four trained models. What the pointer is
-// on is shown; a click, a tap or an arrow key chooses an atom.
+// The pictures of the first page: four trained models' predictions beside the exact value, and where each
+// atom looks in them. What the pointer is on is shown; a click, a tap or an arrow key chooses an atom.
 (function (data) {
   "use strict";
   const { models, symbols, value } = data;
@@ -16,12 +16,34 @@
     <p class="scale">weight 0 <i></i> <span class="most"></span></p>
     <p class="said"><b>Orange: where the outlined atom looks</b>,<br>in a trained <span class="which"></span>.
       <span class="hint"></span></p>
-    <p class="said result" role="status"></p>
-    <p class="said">Penalised logP says how much better a molecule dissolves in oil than in water, minus penalties. Three models are
-      off by about 3, and CSA is not. <a href="explainer.html#things-to-try">Why?</a></p>`;
+    <p class="said result" role="status"></p>`;
+  const puzzle = document.getElementById("puzzle");
+  puzzle.innerHTML = `<p class="hook">Three models are off by about&nbsp;3, and CSA is not. <a href="explainer.html#things-to-try">Why?</a></p>
+    <svg role="img" aria-label="Predictions on a line: ${models.map(({ title, prediction }) => `${title} ${number(prediction)}`).join(", ")}; the exact value is ${number(value)}"></svg>
+    <p>Penalised logP of ${data.name}: how much better it dissolves in oil than in water, minus penalties.</p>`;
   const find = (selector) => [...place.querySelectorAll(selector)];
   const atoms = find(".atom");
   find(".hint")[0].textContent = matchMedia("(pointer: coarse)").matches ? "Tap another atom." : "Point at another atom.";
+
+  /** Each prediction as a dot with its name above it, and the exact value as a bar through the line. */
+  function drawPuzzle() {
+    const svg = puzzle.querySelector("svg");
+    const width = puzzle.clientWidth;
+    const [LINE, ROW, HEIGHT] = [76, 18, 110];
+    const place = (x) => (12 + (width - 24) * (x + 2.5) / 5).toFixed(1);  // from −2.5 to 2.5
+    const right = models.filter(({ prediction }) => prediction > 0).sort((a, b) => b.prediction - a.prediction);
+    const named = (each) => {
+      const [x, row] = [place(each.prediction), right.indexOf(each)];
+      const y = LINE - 14 - ROW * (row < 0 ? 0 : right.length - 1 - row);
+      return `<g class="${each === model ? "now" : ""}"><path d="M${x} ${LINE}V${y - 9}"/><circle cx="${x}" cy="${LINE}" r="6"/>
+        <text x="${Number(x) + (row < 0 ? 5 : -5)}" y="${y}" text-anchor="${row < 0 ? "start" : "end"}">${each.title} <tspan>${number(each.prediction)}</tspan></text></g>`;
+    };
+    svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
+    svg.innerHTML = `<path class="line" d="M0 ${LINE}H${width}"/>${[-2, -1, 0, 1, 2].map((x) => `<path class="line" d="M${place(x)} ${LINE}v5"/>
+      <text class="tick" x="${place(x)}" y="${LINE + 20}" text-anchor="middle">${number(x, 0)}</text>`).join("")}
+      <path class="exact" d="M${place(value)} ${LINE - 12}v28"/><text class="exact" x="${place(value)}" y="${HEIGHT - 2}" text-anchor="middle">exact ${number(value)}</text>
+      ${models.map(named).join("")}`;
+  }
 
   function show(i) {
     const largest = Math.max(...model.attention.flat());  // one scale for all atoms of a model
@@ -49,6 +71,7 @@
     find(".which")[0].textContent = to.title;
     find(".result")[0].innerHTML = `Penalised logP of ${data.name}<br>predicted <b>${number(to.prediction)}</b> · exact <b>${number(value)}</b>`;
     const link = document.querySelector("a.play");
+    drawPuzzle();
     if (link) link.hash = `model=${to.kind}&molecule=${data.name}`;
     choose(chosen);
   }
@@ -67,5 +90,6 @@
   find("svg")[0].addEventListener("pointerleave", () => show(chosen));
   find(".models")[0].addEventListener("click", ({ target }) => target.dataset.model && change(models[target.dataset.model]));
   watch(() => show(chosen));
+  new ResizeObserver(drawPuzzle).observe(puzzle);
   change(model);
 })

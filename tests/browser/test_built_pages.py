@@ -204,6 +204,11 @@ def test_core_sections_are_marked_in_headings_contents_and_card(chapters):
         assert [entry.get_text().split()[0] for entry in contents] == marked
         assert marked == expected.get(number, marked)
         assert 3 < len(marked) < len(page.select("article h2"))
+        others = [part.h2.text.split()[0] for part in page.find_all("section", class_="deeper")]
+        numbered = [head.text.split()[0] for head in page.article.find_all("h2")]
+        assert [number for number in numbered if number[0].isdigit()] == sorted(
+            marked + others, key=numbered.index
+        )
     (row,) = (
         row for row in chapters["06"].select("tr") if row.td and row.td.text.strip() == "Core"
     )
@@ -215,6 +220,13 @@ def test_core_sections_are_marked_in_headings_contents_and_card(chapters):
     )
     core, complete = map(int, re.fullmatch(said, words).groups())
     assert 5 <= core < complete
+
+
+def test_no_aside_hides_the_list_of_contents(chapters):
+    """The theme hides the list while an element of the class "margin" or "sidebar" is in view."""
+    asides = [aside for page in chapters.values() for aside in page.article.find_all("aside")]
+    assert len(asides) > 30
+    assert {tuple(aside["class"]) for aside in asides} == {("note",)}
 
 
 def test_the_folded_code_of_a_figure_or_a_table_follows_it(chapters):

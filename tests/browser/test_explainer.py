@@ -1,6 +1,7 @@
 """The models that run in the explainer's page are those of the package, unchanged and changed."""
 
 import copy
+import math
 import re
 from importlib import import_module
 from urllib.parse import quote
@@ -457,6 +458,46 @@ def test_the_models_predictions_follow_the_chosen_molecule(explainer):
     host.get_by_label("your own molecule").press("Enter")
     expect(host.locator(".picker > summary")).to_have_text("your molecule")
     assert host.locator("[data-predicts]").count() == 0
+
+
+def test_bars_of_the_terms_add_up_and_marks_join_the_weight_with_its_row_and_atoms(explainer):
+    host = explainer("#model=graphormer&molecule=aspirin&layer=1&weight=5&i=5&j=3")
+    bars = host.locator(".path .signed").evaluate_all(
+        """all => all.map((bar) => {
+          const { left, width } = bar.querySelector("i").style;
+          return [parseFloat(left), parseFloat(left) + parseFloat(width)];
+        })"""
+    )
+    values = [
+        float(text.replace("\N{MINUS SIGN}", "-"))
+        for text in host.locator(".path .number").all_inner_texts()
+    ]
+    *terms, logit = values
+    scale = max(abs(end - 50) for end in bars[-1]) / abs(logit)
+    sums = [sum(terms[:count]) for count in range(len(values))]
+    expected = [
+        sorted((50 + scale * sums[at], 50 + scale * sums[at + 1])) for at in range(len(terms))
+    ]
+    assert bars[:-1] == [pytest.approx(each, abs=0.2) for each in expected]
+
+    ends = host.locator(".weight").evaluate(
+        """place => {
+          const path = place.querySelector(".lead path");
+          const at = (length) => path.getPointAtLength(length).matrixTransform(path.getScreenCTM());
+          const [start, end] = [at(0), at(path.getTotalLength())];
+          const cell = place.querySelector(".mark").getBoundingClientRect();
+          const row = place.querySelector(".of-weight").getBoundingClientRect();
+          return [Math.abs(start.x - cell.right), end.y > row.top && end.y < row.bottom];
+        }"""
+    )
+    assert ends[0] < 2
+    assert ends[1]
+    tip = host.locator(".arrow .tip").bounding_box()
+    chosen = host.locator(".molecule .atom.chosen").bounding_box()
+    middles = [(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) for box in (tip, chosen)]
+    assert math.dist(*middles) < chosen["width"] / 2 + 12
+    host.locator("[data-scope]").select_option("model")
+    assert host.locator(".arrow").count() == 0
 
 
 def test_choosing_a_weight_does_not_scroll_the_page(explainer, page):

@@ -491,8 +491,11 @@ def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, bo
     gaps = sorted(abs(each - exact) for each in predicted)
     assert gaps[0] < 0.5
     assert gaps[1:] == pytest.approx([3] * 3, abs=0.5)
-    assert "Three models are off by about 3" in live.inner_text()
-    why = live.get_by_role("link", name="Why?").get_attribute("href")
+    puzzle = page.locator("#puzzle")
+    assert "Three models are off by about\N{NO-BREAK SPACE}3" in puzzle.inner_text()
+    assert puzzle.locator("circle").count() == 4
+    assert puzzle.locator(".now").text_content().strip().startswith("CSA")
+    why = puzzle.get_by_role("link", name="Why?").get_attribute("href")
     assert why == "explainer.html#things-to-try"
     assert len(places) == 1  # nothing moves
 
@@ -555,10 +558,59 @@ def test_a_models_chapter_opens_it_in_the_explainer_and_names_it(chapter, number
     page = chapter(number)
     note = page.locator(".of-explainer")
     assert f"This is the {model} of section 10.7" in note.inner_text()
+    guesses = page.get_by_role("group", name="your guess").get_by_role("button")
+    guesses.first.click()
+    guesses.last.click()
+    pressed = guesses.evaluate_all("all => all.map((each) => each.ariaPressed === 'true')")
+    assert pressed == [False] * (guesses.count() - 1) + [True]
     page.get_by_role("button", name=f"Run a trained {model} here").click()
     page.locator("#explainer .flow .result").wait_for()
     chosen = page.locator("#explainer [data-model][aria-pressed=true]")
     assert chosen.inner_text() == model
+
+
+def test_a_switch_folds_what_goes_deeper_than_the_core_and_links_open_it(chapter, errors):
+    page = chapter("10")
+    page.evaluate("window.bookReady")
+    switch = page.get_by_role("checkbox", name="Core only")
+    sizes = page.locator(".deeper").count(), page.locator("h2 > .core").count()
+    visible = page.locator(".bd-article section > section > p:visible")
+    everything = visible.count()
+    assert not switch.is_checked()
+    switch.press("Space")
+    assert visible.count() < everything
+    assert page.locator(".deeper > p:visible").count() == 0
+    assert page.locator(".deeper > h2:visible").count() == sizes[0]
+
+    page.evaluate("location.hash = 'table-10-6'")
+    expect(page.locator("#table-10-6")).to_be_in_viewport()
+    folded = page.get_by_role("button", name="Show", exact=True)
+    assert folded.count() == sizes[0] - 1
+
+    page = chapter("02")  # where it is remembered
+    page.evaluate("window.bookReady")
+    assert page.locator(".deeper > p:visible").count() == 0
+    folded.first.press("Enter")
+    assert page.locator(".deeper.open > p:visible").count() > 0
+    assert page.locator(".deeper.open").count() == 1
+    page.get_by_role("checkbox", name="Core only").press("Space")
+    assert page.locator(".deeper > p:visible").count() > page.locator(".deeper").count()
+    assert page.evaluate("localStorage.getItem('core-only')") is None
+    drawn = page.locator("#transformer .whole").evaluate("e => e.viewBox.baseVal.width")
+    assert drawn > 300  # as wide as its place, which had no width while it was folded
+
+
+def test_wide_tables_fit_the_column_of_a_laptop(chapter):
+    page = chapter("08")
+    page.evaluate("window.bookReady")
+    cut = page.evaluate("""() => [...document.querySelectorAll(".bd-article table")]
+      .filter((table) => table.scrollWidth > table.clientWidth).length""")
+    assert cut == 0
+    letters = page.locator("table[data-fit]").evaluate_all(
+        "all => all.map((table) => parseFloat(getComputedStyle(table).fontSize))"
+    )
+    assert letters
+    assert min(letters) >= 12
 
 
 def test_the_text_width_does_not_depend_on_the_table_of_contents(page, book):

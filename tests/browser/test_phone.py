@@ -157,17 +157,24 @@ def test_a_drawing_of_molecules_opens_at_its_own_size(phone, book):
     assert phone.locator("dialog.enlarged svg").bounding_box()["width"] > 1.4 * shown
 
 
-def test_a_figure_is_enlarged_to_the_window_of_a_laptop(page, book):
+def test_a_click_enlarges_a_figure_to_a_laptops_window_with_its_scale_and_caption(page, book):
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(f"{book}/{CHAPTER}")
     figure = page.locator("figure", has_text="Figure 6.4.")
     shown = figure.locator("svg[role=img]").bounding_box()["width"]
-    figure.get_by_role("button", name="Enlarge").click()
-    box = page.locator("dialog.enlarged svg").bounding_box()
+    figure.locator("svg[role=img]").click()
+    dialog = page.locator("dialog.enlarged")
+    box = dialog.locator("svg").bounding_box()
     assert shown > 560
-    assert box["width"] > 1.2 * shown or box["height"] > 680
-    assert box["y"] + box["height"] <= 800
+    assert box["width"] > shown
+    scale = dialog.get_by_text("attention of the ringed atom", exact=True).bounding_box()
+    assert box["y"] + box["height"] <= scale["y"]
+    caption = dialog.locator("figcaption").bounding_box()
+    assert scale["y"] < caption["y"] < caption["y"] + caption["height"] <= 800
+    page.keyboard.press("Escape")
+    figure.get_by_role("button", name="Enlarge").press("Enter")
     page.get_by_role("button", name="Close").click()
+    assert dialog.count() == 0
 
 
 # The smallest letters of each drawing, in pixels: matplotlib draws them as outlines of 100 units.

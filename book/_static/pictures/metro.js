@@ -10,8 +10,8 @@
     contexts: ["the contexts fade", "of them"], gates: ["the gates open", "of what they hold back"],
     clip: ["the clip opens", "of what it cuts off"], bias: ["the bias fades", "of it"] };
   // Where each station stands: a share of the width, a height, and where its name begins.
-  const STATIONS = { CSA: [0, 26, "middle", 0, 24], GRPE: [0, 94, "middle", 0, 24], EGT: [0, 162, "middle", 0, 24], "bias + value": [0.36, 60, "middle", 0, 36],
-    "EGT-U": [0.36, 162, "middle", 0, 24], "bias attention": [0.68, 94, "start", -8, 34], Transformer: [1, 94, "middle", 0, -24] };
+  const STATIONS = { CSA: [0, 20, "middle", 0, 24], GRPE: [0, 80, "middle", 0, 24], EGT: [0, 140, "middle", 0, 24], "bias + value": [0.36, 50, "middle", 0, 36],
+    "EGT-U": [0.36, 140, "middle", 0, 24], "bias attention": [0.68, 80, "start", -8, 34], Transformer: [1, 80, "middle", 0, -24] };
   // Lines side by side: how far below the station's middle each passes.
   const SHARED = { "bias attention": { CSA: -8, GRPE: 0, EGT: 8 }, Transformer: { CSA: -8, GRPE: 0, EGT: 8 }, "bias + value": { CSA: -4, GRPE: 4 } };
   const LINES = {
@@ -52,7 +52,7 @@
 
   function map() {
     const width = find(".map").clientWidth;
-    find(".map").setAttribute("viewBox", `0 0 ${width} 196`);
+    find(".map").setAttribute("viewBox", `0 0 ${width} 172`);
     const track = (name) => `<path class="line" stroke="${COLORS[name]}" opacity="${name === line ? 1 : 0.3}"
       d="M${LINES[name].map(([station]) => spot(station, name).map((x) => x.toFixed(1))).join("L")}"/>`;
     const tall = (name) => 7 + Math.max(0, ...Object.values(SHARED[name] ?? {}));

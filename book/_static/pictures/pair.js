@@ -47,7 +47,7 @@
   /** The molecule as wide as the page, with the arcs between its atoms and their names. */
   function build() {
     const width = find(".drawing").clientWidth;
-    const height = width < 500 ? 190 : 250;
+    const height = width < 500 ? 190 : 228;
     drawn = gtcourse.molecule.layout(molecule, width, height);
     extent = [width, height];
     find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, names, width, height);

@@ -28,19 +28,18 @@
 
   const way = stages();
   const HIDDEN = 'd<tspan dy="3" font-size="11">hidden</tspan><tspan dy="-3">&#8203;</tspan>';
-  const ORDER = { post: "post-LN", pre: "pre-LN" };
+  const ORDER = { post: "post-LN, as above", pre: "pre-LN (section 2.9)" };
   let norm = "post";
   let at = 0;
   let drawnAt = 0;
 
-  place.innerHTML = `<p><b>The whole Transformer.</b> To be read from bottom to top. The thick lines are the residual streams: the vectors of the source, on the left, and of
-      the target, on the right. Each sub-layer reads a stream and adds its output to it.</p>
+  place.innerHTML = `<p><b>The whole Transformer.</b> Read it from bottom to top. The thick lines are the residual streams of source and target.
+      Each sub-layer reads a stream and adds its output to it.</p>
     <div class="question"></div>
-    <div class="choices" role="group" aria-label="place of the norms"><button type="button" data-norm="post">post-LN, as above</button><button type="button" data-norm="pre">pre-LN (section 2.9)</button></div>
     <div class="hold"><div class="ride"><span class="which"></span><input type="range" min="0" max="${way.length - 1}" aria-label="stage of the computation"></div>
       <p class="said" role="status"></p></div>
     <div class="parts"><svg class="whole" role="group" aria-label="parts of the Transformer"></svg>
-      <div class="norms">${Object.entries(ORDER).map(([kind, title]) => `<figure data-kind="${kind}"><b>${title}</b><svg viewBox="0 0 150 152" aria-hidden="true">${small(kind)}</svg>
+      <div class="norms" role="group" aria-label="place of the norms">${Object.entries(ORDER).map(([kind, title]) => `<figure data-kind="${kind}"><button type="button" data-norm="${kind}">${title}</button><svg viewBox="0 0 150 152" aria-hidden="true">${small(kind)}</svg>
         <figcaption>${kind === "post" ? "x ← LN(x + f(x)): each norm lies on the stream" : "x ← x + f(LN(x)): the stream has no norm until its end"}</figcaption></figure>`).join("")}</div></div>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
@@ -96,14 +95,14 @@
     const cell = narrow ? 3 : 3.5;
     const attention = (columns, rows, causal) => (x, y) => heads(x, y, cell, columns, rows, causal);
     const masked = narrow ? ["masked", "self-attention"] : ["masked self-attention"];
-    const ATTENTION = 64;  // heights: of a box with matrices
-    const NETWORK = 40;
-    const AROUND = 58;  // of what is around a box
+    const ATTENTION = 57;  // heights: of a box with matrices
+    const NETWORK = 36;
+    const AROUND = 54;  // of what is around a box
     const END = 24;  // of the last norm
-    const HEAD = 40;
+    const HEAD = 36;
     const maskedTall = ATTENTION + 16 * (masked.length - 1);
-    const height = 94 + maskedTall + ATTENTION + NETWORK + 3 * AROUND + END + HEAD + 18;
-    const base = height - 90;  // where the blocks begin
+    const height = 84 + maskedTall + ATTENTION + NETWORK + 3 * AROUND + END + HEAD + 12;
+    const base = height - 80;  // where the blocks begin
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.style.height = `${height}px`;
     const sides = { encoder: { stream: 20, box: 40, mark: 1, left: 0 }, decoder: { stream: width - 20, box: width - column + 2, mark: -1, left: width - column } };
@@ -113,10 +112,10 @@
       const { stream, box, mark } = sides[side];
       const near = mark > 0 ? box + 20 : box + wide - 20;  // where wires enter and leave the box
       const top = y - 18 - tall;
-      const wires = `<path class="wire" d="M${stream} ${y - 9}H${near}V${y - 18}"/><path class="wire" d="M${near} ${top}V${top - 12}H${stream + 8 * mark}"/>
-        <path class="tip" d="M${stream + 15 * mark} ${top - 16}l${-7 * mark} 4l${7 * mark} 4z"/>`;
-      return [`${wires}${part(name, box, top, wide, tall, lines, "operation", matrices)}${plus(stream, top - 12)}${
-        norm === "post" ? pill(stream, top - 31) : pill((stream + near) / 2, y - 9)}`, top - 40];
+      const wires = `<path class="wire" d="M${stream} ${y - 9}H${near}V${y - 18}"/><path class="wire" d="M${near} ${top}V${top - 11}H${stream + 8 * mark}"/>
+        <path class="tip" d="M${stream + 15 * mark} ${top - 15}l${-7 * mark} 4l${7 * mark} 4z"/>`;
+      return [`${wires}${part(name, box, top, wide, tall, lines, "operation", matrices)}${plus(stream, top - 11)}${
+        norm === "post" ? pill(stream, top - 29) : pill((stream + near) / 2, y - 9)}`, top - 36];
     }
 
     const [one, afterSelf] = sublayer("encoder", base - 4, "self", ATTENTION, ["self-attention", "[B, H, N, N]"], attention(6, 6, false));
@@ -138,7 +137,7 @@
       <path class="stream" d="M${encoder.stream} ${bottom}V${memoryY + 13}"/><path class="stream" d="M${decoder.stream} ${bottom}V${headY + HEAD}"/>
       <path class="stream" d="M${column - 30} ${memoryY}H${column + 8}V${crossY}H${decoder.box - 8}"/><path class="point" d="M${decoder.box - 10} ${crossY - 6}l10 6l-10 6z"/>
       ${part("source", 0, bottom, column, 28, ["source [B, N]"], "tokens")}${part("target", decoder.left, bottom, column, 28, [narrow ? "shifted target [B, M]" : "target, shifted [B, M]"], "tokens")}
-      ${part("source-embedding", 0, base + 9, column, 40, ["words + positions", "[B, N, d]"], "operation")}${part("target-embedding", decoder.left, base + 9, column, 40, ["words + positions", "[B, M, d]"], "operation")}
+      ${part("source-embedding", 0, base + 8, column, 36, ["words + positions", "[B, N, d]"], "operation")}${part("target-embedding", decoder.left, base + 8, column, 36, ["words + positions", "[B, M, d]"], "operation")}
       ${one}${two}${three}${four}${five}${extra ? pill(encoder.stream, encoderTop - 13) + pill(decoder.stream, decoderTop - 13) : ""}
       ${part("memory", 0, memoryY - 13, column - 22, 26, ["memory [B, N, d]"], "tokens")}
       ${part("logits", decoder.left, headY, column, HEAD, ["linear map", "[B, M, words]"], "tokens")}

@@ -127,6 +127,9 @@ gtcourse.look = (function () {
       `[data-look~="${part}"] ${part === "fieldset" ? part : `.${part}`}`).join(", ")}, [data-look~="models"] .models [aria-pressed="true"] { outline: 2px dashed var(--gold); outline-offset: -1px; border-radius: .4rem; }
     @media (prefers-reduced-motion: no-preference) {
       .differs, .triangle, .chips button { animation: seen .7s ease-out 2; }
+      .arrow.fresh > path:first-child { stroke-dasharray: 1; animation: sent .3s ease-out; }
+      .arrow.fresh > .tip { animation: seen .3s; }
+      @keyframes sent { from { stroke-dashoffset: 1; } }
       @keyframes seen { from { outline-color: transparent; opacity: .25; } }
     }
 
@@ -173,6 +176,8 @@ gtcourse.look = (function () {
     .atom.chosen { stroke: ${COLORS.node}; stroke-width: 3.5; }
     .atom:focus-visible { stroke: ${COLORS.node}; stroke-width: 4; stroke-dasharray: 4 2; }
     .atom.other { stroke: ${COLORS.edge}; stroke-width: 3; }
+    .arrow { fill: none; stroke: ${COLORS.edge}; stroke-width: 2.5; pointer-events: none; }
+    .arrow .tip { fill: ${COLORS.edge}; stroke: none; }
     .atom.removed { fill: color-mix(in srgb, var(--page) 80%, transparent); stroke: #d1495b; stroke-width: 2; stroke-dasharray: 3 3; }
     .legend { margin: .2rem 0 0; min-height: 3.3rem; font-size: 13.5px; }
     .legend select { padding: 0 .2rem; min-height: 24px; margin-left: .2rem; }
@@ -200,7 +205,7 @@ gtcourse.look = (function () {
     .maps button[aria-pressed="true"] { background-color: #2a69a8; }
     canvas { image-rendering: pixelated; display: block; border-radius: 2px; width: 100%; }
     .maps canvas, .card canvas { aspect-ratio: 1; }
-    .weight { display: grid; grid-template-columns: minmax(0, 9fr) minmax(0, 11fr); gap: .9rem; margin-top: .35rem; }
+    .weight { position: relative; display: grid; grid-template-columns: minmax(0, 9fr) minmax(0, 11fr); gap: .9rem; margin-top: .35rem; }
     .matrix { cursor: crosshair; touch-action: manipulation; }
     .matrix svg { display: block; max-width: 100%; }
     .matrix text { fill: currentColor; font-size: 12px; }
@@ -217,6 +222,12 @@ gtcourse.look = (function () {
     .amount { display: inline-block; position: relative; width: 3.2rem; height: .6rem; background: var(--soft); margin-right: .4rem; border-radius: 2px; }
     .amount i { position: absolute; inset: 0 auto 0 0; background: #e8792f; border-radius: 2px; }
     .amount u { position: absolute; top: -2px; bottom: -2px; border-left: 2px solid currentColor; }
+    .signed { display: inline-block; position: relative; width: 5.6rem; height: .6rem; background: var(--soft); margin-right: .5rem; border-radius: 2px; }
+    .path .number { display: inline-block; min-width: 3.1rem; text-align: right; }
+    .signed i { position: absolute; inset: 0 auto 0 0; }
+    .signed u { position: absolute; left: calc(50% - .5px); top: -2px; bottom: -2px; border-left: 1px solid currentColor; opacity: .6; }
+    .lead { position: absolute; inset: 0; width: 100%; height: 100%; pointer-events: none; overflow: visible; }
+    .lead path { fill: none; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 5 3; opacity: .7; }
     .length { font-size: 12.5px; }
 
     /* Two models side by side: what they share is above, and each has a panel of the same size. */
@@ -238,7 +249,7 @@ gtcourse.look = (function () {
     .path .none small { opacity: 1; }
     .panel .vector { width: 3.2rem; display: inline-block; vertical-align: middle; }
     .panel .path .long { display: none; }
-    .panel .amount { display: none; }
+    .panel :is(.amount, .signed) { display: none; }
     .says-row { margin: .3rem 0 .1rem; font-size: 13px; font-variant-numeric: tabular-nums; }
     .bars { cursor: pointer; touch-action: manipulation; }
     .bars text { fill: var(--ink); font-size: 12px; pointer-events: none; }
@@ -315,9 +326,11 @@ gtcourse.look = (function () {
       .extra { order: -1; flex: 1 0 auto; }
       .own input { flex: 1 1 6rem; }
       .frame:not(.all) .extra { display: none; }
-      .path li { grid-template-columns: 7.4rem minmax(0, 1fr) auto; gap: .25rem; }
+      .path li { grid-template-columns: 6.6rem minmax(0, 1fr) auto; gap: .25rem; }
       .vector { width: 2.6rem; }
       .amount { width: 1.8rem; margin-right: .2rem; }
+      .signed { width: 2rem; margin-right: .2rem; }
+      .path .number { min-width: 2.7rem; }
     }`;
 
   return { ABOUT, COLORS, CSS, FULL, css, fullWeight, ofNumber, ofWeight, pixels, ramp };

@@ -69,7 +69,7 @@
           <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow" role="group" aria-label="layers: arrow keys choose one"></div>
           <h2 class="of-layer"></h2><div class="maps" role="group"></div>
           <div class="weight"><div><h2>3 · One weight</h2><div class="matrix" tabindex="0" role="group"
-            aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div></div></div></div></div></div></div>`;
+            aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div><svg class="lead" aria-hidden="true"></svg></div></div></div></div></div></div>`;
     const find = (selector) => root.querySelector(selector);
     const all = (selector) => [...root.querySelectorAll(selector)];
     const about = () => ABOUT[state.model.kind];
@@ -413,9 +413,37 @@
         atom.setAttribute("aria-pressed", token === state.i);
         atom.setAttribute("tabindex", token === state.i || (state.i < result.first && !at) ? 0 : -1);
       });
+      drawArrow();
       drawTriangles();
       drawLegend(T);
       find(".left > .changed").textContent = differences();
+    }
+
+    let arrowOf = "";  // the pair for which the arrow was drawn last
+
+    /** From the atom that is looked at to the one that looks: the way of the message. It grows when a pair is chosen. */
+    function drawArrow() {
+      const svg = find(".molecule svg");
+      svg.querySelectorAll(".arrow").forEach((arrow) => arrow.remove());
+      const discs = svg.querySelectorAll(".disc");
+      const [to, from] = [i(), j()].map((token) => discs[token - result.first]);
+      if (state.effects || state.scope !== "weight" || !from || !to || from === to || isRemoved(i()) || isRemoved(j())) return;
+      const [[x, y, r], [u, v]] = [from, to].map((disc) => ["cx", "cy", "r"].map((name) => Number(disc.getAttribute(name))));
+      const [across, down, away] = [u - x, v - y, Math.hypot(u - x, v - y)];
+      const { width, height } = svg.viewBox.baseVal;
+      const outward = ((x + u - width) * -down + (y + v - height) * across) < 0 ? -1 : 1;
+      const bow = outward * (0.3 + 0.6 * r / away);
+      const [a, b] = [(x + u) / 2 - bow * down, (y + v) / 2 + bow * across];
+      const [start, end] = [[x, y, r + 1], [u, v, r + 9]].map(([left, top, off]) => {
+        const far = Math.hypot(a - left, b - top);
+        return [left + off * (a - left) / far, top + off * (b - top) / far];
+      });
+      const angle = Math.atan2(v - b, u - a) * 180 / Math.PI;
+      const pair = [state.model.kind, i(), j()].join();
+      const fresh = !hover && pair !== arrowOf ? " fresh" : "";
+      if (!hover) arrowOf = pair;
+      svg.querySelector(".name").insertAdjacentHTML("beforebegin", `<g class="arrow${fresh}"><path pathLength="1" d="M${start}Q${a} ${b} ${end}"/>
+        <path class="tip" transform="translate(${end}) rotate(${angle})" d="M-1 -5L8 0L-1 5z"/></g>`);
     }
 
     /** Beside an atom whose weight differs from the trained model's: up if it is larger now, down if smaller. */
@@ -578,6 +606,14 @@
     }
 
     const line = ({ kind, text, label, value, more = "" }) => `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}</span><small>${label}</small><span>${value}</span></li>`;
+    const largest = (values) => values.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
+
+    /** A bar from one number to another, with 0 in the middle. */
+    function signed(from, to, limit, color) {
+      const [start, end] = [from, to].map((x) => 50 + 50 * Math.max(-1, Math.min(1, x / limit)));
+      return `<span class="signed"><i style="left:${Math.min(start, end).toFixed(1)}%;width:${Math.abs(end - start).toFixed(1)}%;background:${color}"></i><u></u></span>`;
+    }
+
     const length = (values) => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0));
 
     /** The complete path of a weight, from the scores to the prediction: {rows by name, vectors}. A row is
@@ -620,15 +656,23 @@
       const counts = { vnode: "[VNode] alone is read", mean: `the mean of ${T - removed().size} atoms is read`,
         sum: from >= run.first && run.parts ? `${name(from)} adds ${number(run.parts[from], 2)}` : "" }[of.reads];
       const rows = {};
-      here.terms.forEach(([key], which) => {
+      // The terms as bars on one scale for all pairs of the trained map: each begins where the last one ends.
+      const trained = was.layers[at];
+      const widest = Math.max(1e-9, ...[trained.logits, ...trained.terms.map(([, map]) => map)].map((map) => largest(mine(map))));
+      let sum = 0;
+      here.terms.forEach(([key, map], which) => {
         const { kind, text, name: label } = of.terms[key];
-        rows[`term ${which}`] = { kind, text, label, value: compared((_, layer) => mine(layer.terms[which][1])[pair]) };
+        const term = mine(map)[pair];
+        rows[`term ${which}`] = { kind, text, label,
+          value: `${signed(sum, sum + term, widest, COLORS[kind])}<span class="number">${compared((_, layer) => mine(layer.terms[which][1])[pair])}</span>` };
+        sum += term;
       });
-      rows.logit = { text: "logit s<sub>ij</sub>", label: "the sum", value: compared((_, layer) => mine(layer.logits)[pair]), more: "total" };
+      rows.logit = { text: "logit s<sub>ij</sub>", label: "the sum", more: "total",
+        value: `${signed(0, mine(here.logits)[pair], widest, "currentColor")}<span class="number">${compared((_, layer) => mine(layer.logits)[pair])}</span>` };
       rows.softmax = { text: "softmax of row", value: compared(shareOf), more: "from-row",
         label: gone ? `${name(to)} is removed` : `${number(Math.exp(mine(here.logits)[pair]), 1)} of ${number(totalOf(run, here), 1)}` };
       if (here.gates) rows.gate = { kind: "gate", text: "× σ(G<sub>ij</sub>)", label: "gate", value: compared((_, layer) => mine(layer.gates)[pair]) };
-      rows.weight = { text: "weight a<sub>ij</sub>", label: `${number(weight * T, 1)} × uniform`, more: "total from-row",
+      rows.weight = { text: "weight a<sub>ij</sub>", label: `${number(weight * T, 1)} × uniform`, more: "total from-row of-weight",
         value: `<span class="amount"><i style="width:${Math.min(100, 100 * weight * T / FULL)}%"></i><u style="left:${100 / FULL}%"></u></span>${
           compared((_, layer) => mine(layer.attention)[pair])}` };
       rows.value = { kind: "value", text: of.value, label: `value of ${name(to)}`, value: vector(valueIn, ofValues) };
@@ -659,6 +703,19 @@
       find(".of-pair").innerHTML = `${nameOf(i())} looks at ${nameOf(j())} <small class="quiet">${about().source}</small>`;
       find(".path").innerHTML = isRemoved(i()) ? pathOfRemoved() : Object.values(rows).map(line).join("");
       if (!isRemoved(i())) paintVectors(find(".path"), vectors);
+      drawLead();
+    }
+
+    /** A line from the chosen cell of the matrix to the row of the path that has its weight. */
+    function drawLead() {
+      const row = find(".path .of-weight");
+      const place = find(".weight").getBoundingClientRect();
+      const [from, to] = [find(".mark"), row].map((part) => part?.getBoundingClientRect());
+      const beside = to && to.left > from.right;  // on a phone, the path is below
+      if (!beside) return find(".lead").replaceChildren();
+      const [x, y, u, v] = [from.right - place.left, (from.top + from.bottom) / 2 - place.top, to.left - place.left, (to.top + to.bottom) / 2 - place.top];
+      const bend = x + 0.75 * (u - x);
+      find(".lead").innerHTML = `<path d="M${x} ${y}C${bend} ${y} ${bend} ${v} ${u - 1} ${v}"/>`;
     }
 
     /** What can be changed in this model; drawChanges says how it is. */
