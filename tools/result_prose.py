@@ -478,7 +478,7 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
     "After the jump it never fell below {low:.2f}": lambda: around(
         (loss for epoch, loss in diverged("gpu").items() if epoch > jump("gpu")), 2
     ),
-    "and its loss jumped in epoch {epoch}": lambda: {"epoch": jump("seed1")},
+    "on a GPU. Then its loss jumped in epoch {epoch}": lambda: {"epoch": jump("seed1")},
     "the norm before clipping never exceeds {norm:.0f}": largest_norm_of_epochs,
     "the mean over epoch 117, which is {loss:.2f}": lambda: {"loss": diverged("cpu")[117]},
     "these trials end at about {loss:.1f} instead of {of_run:.2f}": lambda: {
@@ -512,7 +512,7 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
         "the norm of the gradient never exceeds {bounded:.0f}. Without the bound it reaches "
         "{free:.0f}"
     ): norms_with_bound,
-    "With the bound, the loss falls on without a jump, to {loss:.2f} in epoch {epoch}": lambda: {
+    "With the bound, the loss keeps falling without a jump, to {loss:.2f} in epoch {epoch}": lambda: {
         "loss": our_bounded()[-1]["train_loss"],
         "epoch": our_bounded()[-1]["epoch"],
     },

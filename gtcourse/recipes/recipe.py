@@ -304,10 +304,10 @@ def _argument(value: object) -> str:
     return str(as_text(value)) if isinstance(value, partial) else repr(value)
 
 
+# How an argument that is a ``partial`` was written before 0.11: ``as_text`` writes a call.
 EARLIER_PARTIAL = re.compile(
     r"functools\.partial\(<(?:class '(?:\w+\.)*|function )(\w+)'?(?: at 0x\w+)?>(?:, )?"
 )
-"""How an argument that is a ``partial`` was written before 0.11: ``as_text`` writes a call."""
 
 
 def read_call(text: object) -> object:
