@@ -281,11 +281,19 @@ class EdgeEncoding(nn.Module):
         # each place and column, and c is the mean of these rows: a bag of rows in PyTorch's words.
         table = self.table()  # [P, types + 1, H]
         rows_per_place = table.shape[1]
+        if can_raise(path_edges) and self.edges.contains(path_edges):
+            # Only the edges of paths are listed, because most places are beyond the end of a path.
+            is_edge = ~is_beyond  # [B, N, N, P]
+            places = place.expand_as(is_edge)[is_edge]  # [edges of all paths]
+            rows = self.edges.rows(path_edges[is_edge]) + rows_per_place * places[:, None]
+            length = is_edge.sum(dim=-1).flatten()  # [B N²]
+            first = (length.cumsum(0) - length) * rows.shape[-1]  # [B N²], where a bag begins
+            c = F.embedding_bag(rows.flatten(), table.flatten(0, 1), first, mode="mean")
+            return c.unflatten(0, distance.shape)
         row_beyond = table.shape[0] * rows_per_place  # one more row, which no mean counts
         table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))  # [P (types + 1) + 1, H]
-        if not can_raise(path_edges) or not self.edges.contains(path_edges):
-            # Beyond the end of a path and in padding anything may stand: it is not to be reported.
-            path_edges = path_edges.masked_fill(is_beyond[..., None], 0)
+        # Beyond the end of a path and in padding anything may stand: it is not to be reported.
+        path_edges = path_edges.masked_fill(is_beyond[..., None], 0)
         rows = self.edges.rows(path_edges) + rows_per_place * place[:, None]  # [B, N, N, P, F]
         rows = rows.masked_fill(is_beyond[..., None], row_beyond)
         bags = rows.flatten(0, 2).flatten(1)  # [B N², P F]
@@ -304,6 +312,9 @@ class EdgeEncoding(nn.Module):
         graph = torch.arange(B, device=parent.device)[:, None, None]
         node = torch.arange(N, device=parent.device)
         last_edge = edge_features(batch)[graph, parent, node]  # [B, N, N, F], of (parent, j)
+        if isinstance(self.edges, CategoryEmbedding):
+            is_edge = distance > 0  # [B, N, N]
+            self.edges.check_rows(last_edge[is_edge], last_edge, is_edge)
         last_edge = last_edge.flatten(0, 2)  # [B N², F]
         pair_before = (graph * N + node[:, None]) * N + parent  # [B, N, N], the pair (i, parent)
         pair_before = pair_before.flatten()  # [B N²]
