@@ -512,7 +512,9 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
         "the norm of the gradient never exceeds {bounded:.0f}. Without the bound it reaches "
         "{free:.0f}"
     ): norms_with_bound,
-    "With the bound, the loss keeps falling without a jump, to {loss:.2f} in epoch {epoch}": lambda: {
+    (
+        "With the bound, the loss keeps falling without a jump, to {loss:.2f} in epoch {epoch}"
+    ): lambda: {
         "loss": our_bounded()[-1]["train_loss"],
         "epoch": our_bounded()[-1]["epoch"],
     },

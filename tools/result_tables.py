@@ -749,6 +749,8 @@ WHERE_PRINTED = "where the number of parameters is printed"
 COMPARED = ("parameters", WHERE_PRINTED, "seeds")
 """Notes on what a table of its own compares, with the records' own numbers."""
 NOT_MEASURED = "not measured"
+NOT_COMPARED = "not compared"
+NONE = "none"
 AS_IN_THE_CODE = "as in the code"
 
 
@@ -791,7 +793,7 @@ def effect_of(note: Note) -> str:
     """The effect on the error, if it was measured, or what else we know; with a link."""
     follows_code = note.here in (note.code, AS_IN_THE_CODE) and note.paper in ("", "not stated")
     if follows_code or note.about == "printed result":
-        return ""
+        return NONE
     if note.entry:
         name, _, id = note.entry.partition("-")
         return effect_of_entry(name, differs.entry(name, id))
@@ -840,7 +842,7 @@ def notes(found: list[Result]) -> str:
 
 
 def points_table(found: list[Point]) -> str:
-    """A row for each point, without the column of a side that no point is about."""
+    """A row for each point, without the column of a side with which no point was compared."""
     rows = [
         {
             "setting": point.about,
@@ -851,8 +853,8 @@ def points_table(found: list[Point]) -> str:
         }
         for point in found
     ]
-    filled = {*without_empty_columns(rows)[0], "our run", "effect on the error"}
-    return table([{name: row[name] for name in row if name in filled} for row in rows])
+    shown = without_empty_columns(rows)[0]
+    return table([{name: row[name] or NOT_COMPARED for name in shown} for row in rows])
 
 
 def sizes(found: list[Result]) -> str:
