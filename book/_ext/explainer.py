@@ -52,7 +52,7 @@ GUESSES = {
     ),
     "egt": (
         "EGT multiplies each weight by a gate. By how much does the prediction change if you "
-        "close the gate of a single head?",
+        "close all gates of a single head?",
         SIZES,
     ),
     "grpe": (
