@@ -601,7 +601,7 @@ def test_a_switch_folds_what_goes_deeper_than_the_core_and_links_open_it(chapter
 
 
 def test_wide_tables_fit_the_column_of_a_laptop(chapter):
-    page = chapter("08")
+    page = chapter("07")
     page.evaluate("window.bookReady")
     cut = page.evaluate("""() => [...document.querySelectorAll(".bd-article table")]
       .filter((table) => table.scrollWidth > table.clientWidth).length""")

@@ -182,9 +182,9 @@ def test_interactive_pictures_use_the_models_colours(picture):
 
 
 def test_edges_chosen_by_egt_have_its_colour():
-    css = (ROOT / "book/_static/book.css").read_text(encoding="utf-8")
+    css = (ROOT / "book/_static/pictures.css").read_text(encoding="utf-8")
     assert f".picture .edge {{ stroke: {plots.MODELS['EGT']};" in css
-    assert f".lines .edge {{ border-top: 4px solid {plots.MODELS['EGT']};" in css
+    assert f".picture .lines .edge {{ border-top: 4px solid {plots.MODELS['EGT']};" in css
 
 
 def test_a_diagram_draws_each_arrow_between_its_boxes():
