@@ -203,7 +203,8 @@ def _decodings(draw: Draw):
 def _one_after_another(step, attention, x):
     """The outputs of M steps, ``[B, M, d]``; the last step is also tried with the true keys."""
     B, H, _, K = attention.split_heads(x).shape
-    keys = values = x.new_zeros(B, H, 0, K)
+    keys = x.new_zeros(B, H, 0, K)
+    values = x.new_zeros(B, H, 0, K)
     outputs = []
     for t, token in enumerate(x.split(1, dim=1), start=1):
         answer = step(attention, token, keys, values)
