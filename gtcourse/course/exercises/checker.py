@@ -35,6 +35,9 @@ UNATTEMPTED = "Not attempted yet:"
 SECONDS = 20.0
 """How long a check may compute; most right answers take less than two seconds."""
 
+WAITING = 10
+"""How many times as long a check may take if other programs compute, or if the answer waits."""
+
 DRAWN = 200
 """How many cases are drawn for an answer that is right in the fixed ones."""
 
@@ -63,17 +66,23 @@ class TookTooLong(BaseException):
     """The time limit has passed; ``except Exception`` in the reader's code does not catch it."""
 
 
+class WaitedTooLong(TookTooLong):
+    """The limit on the clock has passed, but the answer has computed for less than its time."""
+
+
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Raises :class:`TookTooLong` in this thread when it has computed for longer than the limit.
 
     The time in which other programs use the processor does not count, except on systems without a
-    clock for a single thread, such as macOS. The error is raised between two steps of Python. An
-    endless loop is stopped, but a single long operation of PyTorch is not.
+    clock for a single thread, such as macOS. :class:`WaitedTooLong` is raised when ``WAITING``
+    times the limit has passed on the clock. Both are raised between two steps of Python. An endless
+    loop is stopped, also one that waits, but a single long operation of PyTorch is not.
     """
     thread = ctypes.c_ulong(threading.get_ident())
     clock = _clock_of_this_thread()
     end = clock() + seconds
+    last = time.monotonic() + WAITING * seconds
     lock = threading.Lock()
     running = True
 
@@ -89,10 +98,12 @@ def time_limit(seconds: float) -> Iterator[None]:
             if not running:
                 return
             left = end - clock()
-            if left > 0:
-                timer = start_timer(left + 0.01)
+            left_to_wait = last - time.monotonic()
+            if left > 0 and left_to_wait > 0:
+                timer = start_timer(min(left, left_to_wait) + 0.01)
             else:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TookTooLong))
+                error = TookTooLong if left <= 0 else WaitedTooLong
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(error))
 
     timer = start_timer(seconds)
     try:
@@ -129,6 +140,9 @@ def checker(check: Callable[..., str | None]) -> Callable[..., Result]:
         try:
             with time_limit(SECONDS):
                 note = check(_attempted(answer), *rest)
+        except WaitedTooLong:
+            limit = f"your code was stopped after {WAITING * SECONDS:g} seconds, in most of which "
+            return Result(False, limit + "it computed nothing: does it wait for something?")
         except TookTooLong:
             limit = f"your code was stopped after {SECONDS:g} seconds: is there an endless loop?"
             return Result(False, limit)
@@ -329,7 +343,7 @@ class compare:  # noqa: N801 (a decorator)
         try:
             case = smallest(drawn, fails, DRAWN)
         except OutOfTime:
-            return f"(Your code is slow: only {checked} of {DRAWN} more inputs were checked.)"
+            return f"(Your code is slow: only {checked} of the {DRAWN} random inputs were checked.)"
         if case is None:
             return None
         try:
@@ -546,21 +560,30 @@ class _Results:
         self.found: dict[int, object] = {}
 
     def __call__(self, case: Sequence) -> object:
-        """Raises what the answer raised in this case."""
-        result = self.found[id(case)] if id(case) in self.found else self.new(case)
-        if isinstance(result, Exception):
-            raise result
+        """Raises what the answer raises in this case, and later :class:`_HasRaised`."""
+        if id(case) not in self.found:
+            return self.new(case)
+        result = self.found[id(case)]
+        if result is _HasRaised:
+            raise _HasRaised
         return result
 
     def new(self, case: Sequence) -> object:
-        """The result of one more call, or what it raised."""
+        """The result of one more call.
+
+        What it raises is not kept, because an exception holds the variables of its call.
+        """
+        result: object = _HasRaised
         try:
             result = _copy(self.run(self.answer, *deepcopy(case)))
-        except Exception as error:
-            result = error
-        if self.kept is None or id(case) in self.kept:
-            self.found[id(case)] = result
+        finally:
+            if self.kept is None or id(case) in self.kept:
+                self.found[id(case)] = result
         return result
+
+
+class _HasRaised(Exception):  # noqa: N818 (a state of the answer, not an error)
+    """An earlier call with this case raised."""
 
 
 def _copy(result: object) -> object:

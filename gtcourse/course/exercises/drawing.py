@@ -126,7 +126,7 @@ def smallest(case: Callable[[Draw], Sequence], fails: Callable[[Sequence], bool]
 
 @cache
 def drawn_case(case: Callable[[Draw], Sequence], number: int) -> tuple[Sequence, bytes]:
-    """A case, drawn once for all answers, so that nothing may change it, and the bytes it read."""
+    """A case and the bytes that it was drawn from. All answers share it, so it must not change."""
     tape = Tape(drawn_bytes(number))
     return case(Draw(tape)), tape.read
 

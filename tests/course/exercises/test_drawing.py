@@ -1,6 +1,7 @@
 """Wrong answers that are right in many cases are rejected, with the smallest case found."""
 
 import contextlib
+import gc
 import itertools
 import math
 import os
@@ -8,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+import weakref
 from hashlib import sha256
 from importlib import import_module
 
@@ -125,10 +127,43 @@ def test_the_reference_is_computed_once_for_all_answers():
     assert next(calls) == checker.DRAWN + 4
 
 
-def test_all_cases_are_drawn_however_slow_the_machine_is():
+def test_all_cases_are_drawn_however_slow_the_machine_is(monkeypatch):
+    """Here an hour passes on the clock between two looks at it, in which others compute."""
+    hours = itertools.count(step=3600.0)
+    for clock in ("time", "monotonic", "perf_counter"):
+        monkeypatch.setattr(time, clock, lambda: next(hours))
+    monkeypatch.setattr(checker, "time_limit", lambda seconds: contextlib.nullcontext())
     calls = itertools.count()
-    assert check_itself(lambda x: (next(calls), x * 1)[1]).message == "The result is x."
+
+    def answer(x):
+        next(calls)
+        return x * 1
+
+    assert check_itself(answer).message == "The result is x."
     assert next(calls) == checker.DRAWN + 3  # and three fixed cases
+
+
+def test_a_mistake_that_raises_is_called_once_a_case_and_its_variables_are_not_kept():
+    held = []
+
+    def raises(x):
+        variable = x * 1
+        held.append(weakref.ref(variable))
+        raise ValueError
+
+    @compare([torch.tensor([1.0, 2.0])], [torch.tensor([3.0, 1.0, 2.0])])
+    @mistake("this is never the result.", raises)
+    def check_copy(x):
+        """The result is x."""
+        return x * 1
+
+    assert check_copy(torch.neg).passed is False
+    calls = len(held)
+    assert calls > 0
+    assert check_copy(torch.neg).passed is False
+    assert len(held) == calls
+    gc.collect()
+    assert [variable() for variable in held] == [None] * calls
 
 
 def test_a_check_that_runs_out_of_time_says_how_many_cases_it_has_drawn(monkeypatch):
@@ -146,7 +181,7 @@ def test_a_check_that_runs_out_of_time_says_how_many_cases_it_has_drawn(monkeypa
     assert result.passed
     start, note = result.message.split(" (")
     assert start == "The result is x."
-    assert note == "Your code is slow: only 11 of 200 more inputs were checked.)"
+    assert note == "Your code is slow: only 11 of the 200 random inputs were checked.)"
 
 
 def test_a_search_that_runs_out_of_time_keeps_the_smallest_case_so_far():
@@ -159,8 +194,19 @@ def test_a_search_that_runs_out_of_time_keeps_the_smallest_case_so_far():
 
     [x] = smallest(_row, fails, 200)
     assert x.sum() > 4
+
+
+def test_a_search_that_runs_out_of_time_before_any_case_fails_says_so():
+    tries = itertools.count()
+
+    def fails(case):
+        if next(tries) > 20:
+            raise OutOfTime
+        return False
+
     with pytest.raises(OutOfTime):
-        smallest(_row, lambda case: next(tries) < 0 or fails(case), 200)
+        smallest(_row, fails, 200)
+    assert next(tries) == 22
 
 
 DRAWING = [check for check in CHECKERS.values() if getattr(check, "drawn", None)]
