@@ -424,9 +424,8 @@ class _Run:
             parts["schedule"] = self.schedule
         identity = self._identity()
         config = getattr(self.model, "config", None)
-        if isinstance(config, Config):
-            return Checkpoint(folder, self.fabric, identity, parts, config.complete)
-        return Checkpoint(folder, self.fabric, identity, parts)
+        complete = config.complete if isinstance(config, Config) else dict
+        return Checkpoint(folder, self.fabric, identity, parts, complete)
 
     def _identity(self) -> dict[str, str]:
         """What a checkpoint has to share with the run that continues it, by name."""
