@@ -122,10 +122,14 @@ function resultFirst() {
 // still does not fit scrolls.
 const FITTING = ["names", "names small"];
 const FITTING_ON_PHONE = ["small", "smaller"];
+const fittedTo = new WeakMap();  // the width that a table was last fitted to
 
 function fitTable(frame) {
   const table = frame.tagName === "TABLE" ? frame : frame.querySelector(":scope > table");
-  if (!table || frame.scrollWidth <= frame.clientWidth) return;
+  if (!table || fittedTo.get(frame) === frame.clientWidth) return;
+  fittedTo.set(frame, frame.clientWidth);
+  delete table.dataset.fit;  // in a wider window it may fit without
+  if (frame.scrollWidth <= frame.clientWidth) return;
   for (const step of PHONE.matches ? FITTING_ON_PHONE : FITTING) {
     table.dataset.fit = step;
     if (frame.scrollWidth <= frame.clientWidth) return;
@@ -310,9 +314,11 @@ function offerCore() {
   place.append(label);
   box.addEventListener("change", () => {
     document.documentElement.classList.toggle(CORE_ONLY, box.checked);
-    if (box.checked) stored?.setItem(CORE_ONLY, "yes");
-    else stored?.removeItem(CORE_ONLY);
     deeper.forEach((section) => open(section, false));
+    try {
+      if (box.checked) stored?.setItem(CORE_ONLY, "yes");
+      else stored?.removeItem(CORE_ONLY);
+    } catch { /* a browser whose storage is full forgets the choice */ }
   });
   const lead = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
