@@ -478,11 +478,12 @@ def train(
     chosen = get_recipe(recipe)
     if form is not None:
         chosen = with_form(chosen, form.value)
-    if csv is None or table is None:  # both or none
+    if table is None:
         dataset = run.data_for(chosen, data)
         if start is not None:
             chosen = fine_tuned(chosen, start)
     else:
+        assert csv is not None  # the table is its own
         chosen, dataset = _own_molecules(
             chosen,
             csv,

@@ -27,11 +27,11 @@ SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 FEW = 10
 """Rows up to which each may have a class of its own, as in a small example."""
 
-UNKNOWN = ("", "na", "n/a", "nan", "null", "none")
+UNKNOWN = ("", "na", "n/a", "nan")
 """Cells of a target that is not known, in upper or lower case."""
 
-AMBIGUOUS = ("none", "null")
-"""Those of them that can also be the name of a class, in upper or lower case."""
+UNKNOWN_OR_A_CLASS = ("none", "null")
+"""Cells of a number that is not known; they may also be the name of a class."""
 
 DASHES = "\u2212\u2013\u2014"
 """A minus sign and dashes that word processors write in place of the hyphen of the keyboard."""
@@ -226,13 +226,14 @@ def check_targets(table: TextTable, path: str | Path, columns: Sequence[str], ta
 def check_split(table: TextTable, path: str | Path, column: str) -> None:
     """Raises a ValueError if no cell of the column that names the split is train, val or test.
 
-    Some cells may be something else, since rows that are left out need no part of the split. The
-    table has one row or more.
+    Some cells may be something else, since rows that are left out need no part of the split.
     """
     cells = table[column]
+    if not cells:
+        raise ValueError(f"{path} has a header and no rows; expected a row for each molecule.")
     if not any(cell.strip().lower() in SPLIT_NAMES for cell in cells.values()):
-        first_line = min(cells)
-        raise ValueError(_no_part(cells[first_line], path, first_line, column))
+        first_line, first_cell = next(iter(cells.items()))
+        part_of(first_cell, path, first_line, column)  # raises
 
 
 def part_of(cell: str, path: str | Path, line: int, column: str) -> int:
@@ -243,13 +244,10 @@ def part_of(cell: str, path: str | Path, line: int, column: str) -> int:
     """
     word = cell.strip().lower()
     if word not in SPLIT_NAMES:
-        raise ValueError(_no_part(cell, path, line, column))
+        raise ValueError(
+            f"{path}, line {line}, column {column!r} has {cell!r}; expected train, val or test."
+        )
     return SPLIT_NAMES[word]
-
-
-def _no_part(cell: str, path: str | Path, line: int, column: str) -> str:
-    """A sentence about a cell that names no part of the split."""
-    return f"{path}, line {line}, column {column!r} has {cell!r}; expected train, val or test."
 
 
 def target_values(table: TextTable, path: str | Path, column: str, task: str) -> list[float]:
@@ -262,7 +260,7 @@ def target_values(table: TextTable, path: str | Path, column: str, task: str) ->
     for line, cell in table[column].items():
         text = cell.strip()
         value = math.nan
-        if text.lower() not in UNKNOWN:
+        if text.lower() not in UNKNOWN + UNKNOWN_OR_A_CLASS:
             value = _number(text, task, f"{path}, line {line}, column {column!r}")
         values.append(value)
     return values
@@ -323,7 +321,7 @@ def class_names(table: TextTable, path: str | Path, column: str) -> list[str]:
     known = []
     for line, cell in table[column].items():
         name = cell.strip()
-        if name.lower() in AMBIGUOUS:
+        if name.lower() in UNKNOWN_OR_A_CLASS:
             raise ValueError(
                 f"{path}, line {line}, column {column!r} has {name!r}, which can be a class or "
                 "mean that the class is not known; expected another name, or an empty cell."

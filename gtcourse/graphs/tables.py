@@ -68,12 +68,13 @@ def pandas_table(text: TextTable) -> DataFrame:
 def numbers(table: TextTable, path: str | Path, columns: Sequence[str], task: str) -> Tensor:
     """The targets of a table as numbers, ``[rows, T]`` float32, NaN where they are unknown.
 
-    Empty cells are unknown, and so are those of ``UNKNOWN``. A target of "binary" is 0 or 1, or
-    true or false. The classes of "classes" are integers, and ``MISSING_LABEL`` where unknown.
+    Cells of ``UNKNOWN`` are unknown, the empty ones among them, and of numbers also "none" and
+    "null". A target of "binary" is 0 or 1, or true or false. The classes of "classes" are integers,
+    and ``MISSING_LABEL`` where unknown.
 
     Raises:
         ValueError: a cell is not a finite number, or neither 0 nor 1 for "binary"; or there is not
-            one column of two classes or more for "classes".
+            one column of two classes or more for "classes", or a cell of it is "none" or "null".
     """
     if task == "classes":
         return _classes(table, path, only_column(columns))
@@ -106,8 +107,9 @@ def read_csv(
     Args:
         path: of a file as :func:`gtcourse.csv_file.read_text_table` takes it.
         smiles: the column with SMILES.
-        targets: the columns to predict, empty where unknown: numbers for "regression", 0 or 1 for
-            "binary", and one column of any words for "classes".
+        targets: the columns to predict, empty, NA or NaN where unknown: numbers for "regression",
+            0 or 1 for "binary", and one column of any words for "classes". The words none and null
+            are unknown numbers, and an error among classes.
         split: "scaffold" (the default, :func:`scaffold_split`), "random", or a column with train,
             val and test.
         seed: of the split.

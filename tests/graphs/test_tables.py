@@ -4,13 +4,14 @@ import bz2
 import gzip
 import lzma
 import math
+import re
 from collections import Counter
 
 import pytest
 import torch
 from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
 
-from gtcourse.csv_file import class_names, read_text_table
+from gtcourse.csv_file import check_split, class_names, read_text_table
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.tables import (
     fold_split,
@@ -180,6 +181,19 @@ def test_a_table_that_was_read_before_is_not_read_again(tmp_path):
     assert [text.partition(":")[0] for text in skipped] == ["line 3", "line 4"]
     assert [graph.smiles for graph in found.graphs] == [graph.smiles for graph in expected.graphs]
     assert found.split.tolist() == expected.split.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ("", "my.csv has a header and no rows; expected a row"),
+        ("C,a\nCC,b\n", "my.csv, line 2, column 'part' has 'a'; expected train, val or test."),
+    ],
+)
+def test_a_column_without_parts_of_the_split_is_rejected(tmp_path, cells, says):
+    path = written(tmp_path, "smiles,part\n" + cells)
+    with pytest.raises(ValueError, match=re.escape(says)):
+        check_split(read_text_table(path, "smiles", "part"), path, "part")
 
 
 def test_the_fold_is_part_of_the_data_sets_name(tmp_path):
