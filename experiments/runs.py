@@ -5,7 +5,6 @@ AdamW with a one-cycle schedule, the best weights of validation, and the records
 
 import argparse
 import math
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -174,10 +173,8 @@ def main(
         title: how a record is called, with a place for the run's name.
         module: the script's name, if it is not the chapter's.
         rates: from which each run's rate is chosen; see :func:`tuned`.
-        context: stores what the runs are compared with; called if the command line is empty.
+        context: stores what the runs are compared with; called if the command has no arguments.
     """
-    if context is not None and len(sys.argv) == 1:
-        context()
     parser = argparse.ArgumentParser(description=f"Recorded runs of {chapter}.")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(runs)}; all by default")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
@@ -185,6 +182,8 @@ def main(
     parser.add_argument("--out", type=Path, help="JSON Lines file, in place of the chapter's")
     parser.add_argument("--resume", action="store_true", help="leave out what the file has")
     args = parser.parse_args()
+    if context is not None and args == parser.parse_args([]):
+        context()
     path = args.out or records_of(chapter)
     chosen = {name: runs[name] for name in args.names or runs}
     if args.epochs:
