@@ -36,9 +36,11 @@ Sample = tuple[float, float, int]
 
 def sample(step: Step) -> Sample:
     """Milliseconds of processor time, those of them in the system, and page faults."""
-    before, begin = getrusage(RUSAGE_SELF), time.process_time()
+    before = getrusage(RUSAGE_SELF)
+    begin = time.process_time()
     step()
-    end, after = time.process_time(), getrusage(RUSAGE_SELF)
+    end = time.process_time()
+    after = getrusage(RUSAGE_SELF)
     system = 1000 * (after.ru_stime - before.ru_stime)
     return 1000 * (end - begin), system, after.ru_minflt - before.ru_minflt
 

@@ -156,7 +156,8 @@ def ten_seeds() -> dict[str, list[float]]:
 def failed_heads() -> dict[str, dict | list[float]]:
     """Section 9.15: attention of two heads to the wanted nodes, and errors after other training."""
     names = page("09", "found = {\n    (H, form)")
-    away, error = names["away"][0], names["puzzle_error"]
+    away = names["away"][0]
+    error = names["puzzle_error"]
     attention = {}
     for seed in SEEDS:
         model = names["train_finder"](2, False, seed)

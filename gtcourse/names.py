@@ -83,7 +83,8 @@ FORMS = {
 
 def check_form(form: str, recipe: str) -> None:
     """Raises a ValueError if the model of a recipe does not have this form."""
-    forms = FORMS.get(re.split("[-/]", recipe)[0])
+    family = re.split("[-/]", recipe)[0]
+    forms = FORMS.get(family)
     if forms is None:
         raise ValueError(
             f"form is {shown(form)} for {recipe}; expected a recipe of CSA, EGT or GRPE."

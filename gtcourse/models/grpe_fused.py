@@ -145,18 +145,18 @@ def terms_of_rows(
     if tables.query is not None:
         context = products(key, tables.query * (key.shape[1] // H) ** -0.5, H)
         if attention.key_context == "query_row":
-            terms_of_query = total_of(terms_of_query, context)
+            terms_of_query = added(terms_of_query, context)
         else:
             terms_of_key = context  # Eq. 7
     if tables.bias is not None:
         scalars = tables.bias.T.expand(len(query), -1, -1)  # [n, H, T]
-        terms_of_query = total_of(terms_of_query, scalars)  # Eq. 4
+        terms_of_query = added(terms_of_query, scalars)  # Eq. 4
     return terms_of_query, terms_of_key
 
 
-def total_of(terms: Tensor | None, more: Tensor) -> Tensor:
-    """The sum of the two, where there may be no first."""
-    return more if terms is None else terms + more
+def added(terms: Tensor | None, term: Tensor) -> Tensor:
+    """The terms with one more; they are None before the first."""
+    return term if terms is None else terms + term
 
 
 def products(x: Tensor, table: Tensor, H: int) -> Tensor:

@@ -590,8 +590,10 @@ def _copy(result: object) -> object:
     """A result that later calls of the answer do not change."""
     if isinstance(result, Tensor):
         return result.detach().clone()
-    if isinstance(result, tuple | list):
-        return [*map(_copy, result)] if isinstance(result, list) else (*map(_copy, result),)
+    if isinstance(result, list):
+        return [_copy(part) for part in result]
+    if isinstance(result, tuple):
+        return tuple(_copy(part) for part in result)
     return deepcopy(result)
 
 
