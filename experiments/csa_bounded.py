@@ -26,6 +26,8 @@ from gtcourse.recipes.recipe import Recipe, with_form
 from gtcourse.runs import run
 
 COMMAND = "python -m experiments.csa_bounded"
+RUN = "run.json"
+"""What a run's folder says of the run."""
 
 
 def with_bound(clip: float) -> Recipe:
@@ -47,6 +49,32 @@ def curve_so_far(folder: Path) -> list[dict[str, float]]:
         ]
 
 
+def curves(folder: Path, control: Path) -> dict[str, object]:
+    """What the record says of the two runs.
+
+    Raises:
+        ValueError: They differ in more than the bound.
+    """
+    bounded = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    free = json.loads((control / RUN).read_text(encoding="utf-8"))
+    expected = json.dumps(bounded).replace(f"clip={CLIP}", "clip=inf")
+    if bounded == free or json.loads(expected) != free:
+        raise ValueError(
+            f"{folder} and {control} are not the same run with clip={CLIP} and clip=inf; expected "
+            "folders of runs with equal seed, data, commit and settings."
+        )
+    return {
+        "recipe": NAME,
+        "model": bounded["config"]["build_model"],
+        "seed": bounded["seed"],
+        "buckets": bounded["config"]["buckets"],
+        "planned epochs": bounded["config"]["epochs"],
+        "begun with commit": bounded["commit"],
+        "curve": curve_so_far(folder),
+        "curve without the bound": curve_so_far(control),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, required=True, help="of the run")
@@ -61,18 +89,7 @@ def main() -> None:
     if (arguments.out is None) != (arguments.control is None):
         parser.error("--out and --control belong together")
     if arguments.out is not None:
-        begun = json.loads((arguments.folder / "run.json").read_text(encoding="utf-8"))
-        content = {
-            "recipe": NAME,
-            "clip": CLIP,
-            "form": "fused",
-            "seed": begun["seed"],
-            "buckets": begun["config"]["buckets"],
-            "planned epochs": begun["config"]["epochs"],
-            "begun with commit": begun["commit"],
-            "curve": curve_so_far(arguments.folder),
-            "curve without the bound": curve_so_far(arguments.control),
-        }
+        content = curves(arguments.folder, arguments.control)
         store_measurement(arguments.out, content, COMMAND)
         return
     recipe = with_bound(arguments.clip)

@@ -50,6 +50,7 @@ from gtcourse.models.fused import (
     refuse_second_derivative,
 )
 from gtcourse.models.fused_loops import (
+    STEPS,
     Loops,
     add_products,
     compiled,
@@ -392,9 +393,12 @@ def loops_of(H: int, K: int, bounded: bool) -> Loops:
     """
     d = H * K
 
+    steps = STEPS
+
     @compiled
     def score(q: Array, k: Array, scale: float, starts: Array, result: Array) -> None:
         """Scaled products of queries and keys; without a bound, less the query's largest."""
+        _ = steps
         p = 0
         for b in range(len(starts) - 1):
             first = starts[b]
@@ -423,6 +427,7 @@ def loops_of(H: int, K: int, bounded: bool) -> Loops:
         total: Array,
     ) -> None:
         """The sums over the keys: ``total`` of the products, and ``z``, which it divides."""
+        _ = steps
         of_channel = np.empty(d, factor.dtype)
         total_of_query = np.empty(d, factor.dtype)
         z_of_query = np.empty(d, factor.dtype)
@@ -468,6 +473,7 @@ def loops_of(H: int, K: int, bounded: bool) -> Loops:
         grad_values: Array,
     ) -> None:
         """Adds the gradients of a layer to those that are there."""
+        _ = steps
         of_channel = np.empty(d, factor.dtype)
         scaled = np.empty(d, factor.dtype)
         part = np.empty(d, factor.dtype)

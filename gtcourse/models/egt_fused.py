@@ -44,6 +44,7 @@ from gtcourse.models.fused import (
     refuse_second_derivative,
 )
 from gtcourse.models.fused_loops import (
+    STEPS,
     Loops,
     add_products,
     compiled,
@@ -349,6 +350,8 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
     """
     d = H * K
 
+    steps = STEPS
+
     @compiled
     def score(
         q: Array,
@@ -363,6 +366,7 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
         shifted: Array,
     ) -> None:
         """The dot products, the logits, and these less the largest that the query may attend to."""
+        _ = steps
         lowest = np.finfo(q.dtype).min
         p = 0
         for b in range(len(starts) - 1):
@@ -391,6 +395,7 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
     @compiled
     def aggregate(gate: Array, v: Array, starts: Array, attention: Array, heads: Array) -> None:
         """``attention`` holds exponentials before, and afterwards the softmax."""
+        _ = steps
         factor = np.empty(H, v.dtype)
         weights = np.empty(d, v.dtype)
         total = np.empty((1, d), v.dtype)
@@ -431,6 +436,7 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
         grad_terms: Array,
     ) -> None:
         """Adds the gradients of q, k and v to those that are there, and writes those of terms."""
+        _ = steps
         of_channel = np.empty(d, v.dtype)
         weights = np.empty(d, v.dtype)
         mean = np.empty(H, v.dtype)

@@ -18,7 +18,9 @@ of which it has n.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -29,8 +31,10 @@ from gtcourse.models.fused import Array
 # Sums may be reordered, and so vectorised. NaN and infinity stay what they are.
 FASTMATH = {"reassoc", "contract", "nsz"}
 
-# numba's cache of a compiled function is that of its own file. If a function below is changed, the
-# files `__pycache__/*.nbi` have to be removed.
+# numba compiles a function again if its own file has changed, or the value of a variable of the
+# enclosing function that it reads. Each loop therefore reads this digest of the steps below.
+STEPS = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
 compiled = njit(fastmath=FASTMATH, error_model="numpy", cache=True)
 inlined = njit(fastmath=FASTMATH, error_model="numpy", inline="always")
 

@@ -281,15 +281,19 @@ class EdgeEncoding(nn.Module):
         # each place and column, and c is the mean of these rows: a bag of rows in PyTorch's words.
         table = self.table()  # [P, types + 1, H]
         rows_per_place = table.shape[1]
-        if can_raise(path_edges) and self.edges.contains(path_edges):
+        if can_raise(path_edges):
             # Only the edges of paths are listed, because most places are beyond the end of a path.
             is_edge = ~is_beyond  # [B, N, N, P]
+            edges = path_edges[is_edge]  # [edges of all paths, F]
+            self.edges.check_rows(edges, path_edges, is_edge)
             places = place.expand_as(is_edge)[is_edge]  # [edges of all paths]
-            rows = self.edges.rows(path_edges[is_edge]) + rows_per_place * places[:, None]
+            rows = self.edges.rows(edges) + rows_per_place * places[:, None]
             length = is_edge.sum(dim=-1).flatten()  # [B N²]
             first = (length.cumsum(0) - length) * rows.shape[-1]  # [B N²], where a bag begins
             c = F.embedding_bag(rows.flatten(), table.flatten(0, 1), first, mode="mean")
             return c.unflatten(0, distance.shape)
+
+        # On an accelerator and while compiling, a list whose length depends on values would wait.
         row_beyond = table.shape[0] * rows_per_place  # one more row, which no mean counts
         table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))  # [P (types + 1) + 1, H]
         # Beyond the end of a path and in padding anything may stand: it is not to be reported.
@@ -320,17 +324,17 @@ class EdgeEncoding(nn.Module):
         pair_before = pair_before.flatten()  # [B N²]
 
         # Pairs without a path stand with those of a node and itself, whose sum is 0.
-        steps = distance.clamp(min=0).flatten()  # [B N²]
-        pairs_in_order = steps.argsort()
-        _, *pairs_by_length = pairs_in_order.split(steps.bincount().tolist())
+        length = distance.clamp(min=0).flatten()  # [B N²]
+        num_pairs = length.bincount()  # [lengths], from 0
+        pairs_by_length = length.argsort().split(num_pairs.tolist())
         w = self.positions[: self.max_length]  # [P, H, H]
         total = w.new_zeros(B * N * N, w.shape[-1])  # [B N², H]
-        for place, pairs in enumerate(pairs_by_length):
-            longer = total[pair_before[pairs]]  # [pairs, H], the sum over the path to the parent
+        for place, pairs in enumerate(pairs_by_length[1:]):
+            sums = total[pair_before[pairs]]  # [pairs, H], over the paths to the parents
             if place < len(w):
-                longer = longer + self.products(last_edge[pairs], place)
-            total = total.index_copy(0, pairs, longer)
-        c = total / steps.clamp(1, len(w))[:, None]  # [B N², H]
+                sums = sums + self.products(last_edge[pairs], place)
+            total = total.index_copy(0, pairs, sums)
+        c = total / length.clamp(1, len(w))[:, None]  # [B N², H]
         return c.unflatten(0, (B, N, N))
 
     def products(self, edges: Tensor, place: int) -> Tensor:

@@ -37,6 +37,7 @@ from gtcourse.models.fused import (
     refuse_second_derivative,
 )
 from gtcourse.models.fused_loops import (
+    STEPS,
     Loops,
     add_products,
     compiled,
@@ -303,6 +304,8 @@ def loops_of(
     """
     d = H * K
 
+    steps = STEPS
+
     @compiled
     def score(
         q: Array,
@@ -314,6 +317,7 @@ def loops_of(
         shifted: Array,
     ) -> None:
         """The logits less the largest of their query."""
+        _ = steps
         one = q.dtype.type(1)  # the queries are scaled already
         p = 0
         for b in range(len(starts) - 1):
@@ -344,6 +348,7 @@ def loops_of(
         by_relation: Array,
     ) -> None:
         """``attention`` holds exponentials before, and afterwards the softmax."""
+        _ = steps
         factor = np.empty(H, v.dtype)
         weights = np.empty(d, v.dtype)
         total = np.empty((1, d), v.dtype)
@@ -386,6 +391,7 @@ def loops_of(
         grad_terms_of_key: Array,
     ) -> None:
         """Adds the gradients to those that are there."""
+        _ = steps
         of_channel = np.empty(d, v.dtype)
         weights = np.empty(d, v.dtype)
         mean = np.empty(H, v.dtype)

