@@ -22,6 +22,7 @@ from gtcourse.course.exercises import checker
 from gtcourse.course.exercises.checker import compare, mistake
 from gtcourse.course.exercises.drawing import (
     PLAIN,
+    Case,
     Draw,
     OutOfTime,
     Tape,
@@ -92,7 +93,10 @@ def test_the_same_case_is_found_each_time_and_nothing_is_printed_or_written(
     capfd, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    found = [smallest(_row, lambda case: case[0].sum() > 4, 200)[0].tolist() for _ in range(2)]
+    def has_large_sum(case):
+        return case.arguments[0].sum() > 4
+
+    found = [smallest(_row, has_large_sum, 200).arguments[0].tolist() for _ in range(2)]
     assert found[0] == found[1]
     assert sum(found[0]) > 4
     assert smallest(_row, lambda case: False, 20) is None
@@ -125,6 +129,35 @@ def test_the_reference_is_computed_once_for_all_answers():
     assert next(calls) == checker.DRAWN + 3  # and three fixed cases
     assert check_copy(torch.clone).passed
     assert next(calls) == checker.DRAWN + 4
+
+
+def test_a_reference_that_was_stopped_is_computed_again():
+    calls = itertools.count()
+
+    @compare([torch.tensor([1.0, 2.0])], [torch.tensor([3.0, 1.0, 2.0])])
+    def check_copy(x):
+        """The result is x."""
+        if next(calls) == 0:
+            raise checker.TookTooLong
+        return x * 1
+
+    assert "is there an endless loop?" in check_copy(torch.clone).message
+    assert check_copy(torch.clone).passed
+
+
+def test_the_smaller_cases_of_a_search_are_not_kept():
+    def cases():
+        gc.collect()
+        return sum(isinstance(each, Case) for each in gc.get_objects())
+
+    assert check_itself(torch.abs).passed is False
+    first = cases()
+    assert first > 3
+    assert check_itself(lambda x: x.clamp(min=-2.0)).passed is False
+    assert cases() <= first + checker.DRAWN  # those that all answers share
+    between = cases()
+    assert check_itself(lambda x: x.clamp(min=-2.0)).passed is False
+    assert cases() == between
 
 
 def test_all_cases_are_drawn_however_slow_the_machine_is(monkeypatch):
@@ -190,9 +223,9 @@ def test_a_search_that_runs_out_of_time_keeps_the_smallest_case_so_far():
     def fails(case):
         if next(tries) > 20:
             raise OutOfTime
-        return case[0].sum() > 4
+        return case.arguments[0].sum() > 4
 
-    [x] = smallest(_row, fails, 200)
+    [x] = smallest(_row, fails, 200).arguments
     assert x.sum() > 4
 
 
@@ -274,7 +307,7 @@ def test_a_size_is_made_smaller_together_with_what_has_this_size():
     def rows(draw):
         return [draw.numbers(draw.size(5), 3), draw.number(0, 9)]
 
-    [x, number] = smallest(rows, lambda case: case[1] >= 5, 200)
+    [x, number] = smallest(rows, lambda case: case.arguments[1] >= 5, 200).arguments
     assert x.shape == (1, 3)
     assert not x.any()
     assert number == 5
