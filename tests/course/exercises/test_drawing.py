@@ -93,6 +93,7 @@ def test_the_same_case_is_found_each_time_and_nothing_is_printed_or_written(
     capfd, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
+
     def has_large_sum(case):
         return case.arguments[0].sum() > 4
 
