@@ -4,7 +4,11 @@ AdamW with a one-cycle schedule, the best weights of validation, and the records
 """
 
 import argparse
+import json
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -231,6 +235,29 @@ def store(record: Record, path: Path) -> None:
     """Puts a run into a file of runs, in place of that with the same name and seed."""
     records.store([record], path)
     print(f"{record.name}, seed {record.seed}: {record.result}, {record.seconds} s", flush=True)
+
+
+def in_process(
+    arguments: Sequence[str],
+    folder: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> dict:
+    """What another process of Python prints in its last line, which is JSON.
+
+    Args:
+        arguments: of Python, such as "-m" and the name of a module.
+        folder: where the process runs, if not here.
+        environment: its environment variables.
+    """
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def store_measurement(path: Path, content: dict, command: str) -> None:
