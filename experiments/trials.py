@@ -170,11 +170,11 @@ def failed_heads() -> dict[str, dict | list[float]]:
             layer = model.attention
             _, a = names["chromatic"](layer.query(h), layer.key(h), layer.value(h), E, 2)
         of_heads = a[:, :: a.shape[1] // 2, 0]  # [1000, 2, 13], of node 0
-        near, far = (
-            (of_heads * (wanted & band)[:, None]).sum(dim=2).mean(dim=0).tolist()
-            for band in ((away > 0) & (away < 4), away > 3)
-        )
-        attention[f"seed {seed}"] = {"near": near, "far": far}
+        bands = {"near": (away > 0) & (away < 4), "far": away > 3}
+        attention[f"seed {seed}"] = {
+            name: (of_heads * (wanted & band)[:, None]).sum(dim=2).mean(dim=0).tolist()
+            for name, band in bands.items()
+        }
     return {
         "attention": attention,
         "2000 steps": [error(2, False, seed, steps=2000) for seed in range(10)],
