@@ -83,8 +83,8 @@ def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
     lines of spaces alone, are skipped.
 
     Raises:
-        ValueError: there is no such file, it is no such text, a row has more or fewer cells than
-            the header, or a column is missing or there twice.
+        ValueError: there is no such file, it is no such text, it has no row or one with more or
+            fewer cells than the header, or a column is missing or there twice.
     """
     check_table_exists(path)
     for name in (smiles, *columns):
@@ -96,6 +96,17 @@ def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
     if not rows:
         raise ValueError(f"{path} is empty; expected a header and a row for each molecule.")
     header = rows.pop(min(rows))
+    check_columns(header, path, smiles, *columns)
+    if not rows:
+        raise ValueError(f"{path} has a header and no rows; expected a row for each molecule.")
+    for line, row in rows.items():
+        if len(row) != len(header):
+            raise ValueError(_ragged(path, line, row, header, separator))
+    return TextTable(header, rows, separator)
+
+
+def check_columns(header: list[str], path: str | Path, smiles: str, *columns: str) -> None:
+    """Raises a ValueError if one of these columns is missing or there twice."""
     for name in (smiles, *columns):
         if header.count(name) > 1:
             raise ValueError(
@@ -108,10 +119,6 @@ def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
                 f"{path} has no column {name!r}{_similar(name, header)}; expected {expected} of "
                 f"{', '.join(header)}."
             )
-    for line, row in rows.items():
-        if len(row) != len(header):
-            raise ValueError(_ragged(path, line, row, header, separator))
-    return TextTable(header, rows, separator)
 
 
 def _similar(name: str, header: list[str]) -> str:
@@ -229,8 +236,6 @@ def check_split(table: TextTable, path: str | Path, column: str) -> None:
     Some cells may be something else, since rows that are left out need no part of the split.
     """
     cells = table[column]
-    if not cells:
-        raise ValueError(f"{path} has a header and no rows; expected a row for each molecule.")
     if not any(cell.strip().lower() in SPLIT_NAMES for cell in cells.values()):
         first_line, first_cell = next(iter(cells.items()))
         part_of(first_cell, path, first_line, column)  # raises

@@ -23,6 +23,7 @@ from gtcourse.csv_file import (
     TRAIN,
     VAL,
     TextTable,
+    check_columns,
     check_target_names,
     class_names,
     only_column,
@@ -50,8 +51,8 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> DataFrame:
     row's line in the file, and ``table.attrs["separator"]`` is the separator.
 
     Raises:
-        ValueError: there is no such file, it is no such text, a row has more or fewer cells than
-            the header, or a column is missing or there twice.
+        ValueError: there is no such file, it is no such text, it has no row or one with more or
+            fewer cells than the header, or a column is missing or there twice.
     """
     return pandas_table(read_text_table(path, smiles, *columns))
 
@@ -118,7 +119,7 @@ def read_csv(
         max_atoms: leave out larger molecules.
         fold: (k, n): the k-th of n parts, counted from 0, is for testing, the next for validation,
             the others for training. Parts are by scaffold or random.
-        table: the cells of the file, if they have been read already.
+        table: the cells of the file, if they have been read already. The path is then only named.
 
     Raises:
         ValueError: the file cannot be read, a column is missing, a target is no number or class, no
@@ -151,9 +152,11 @@ def read_csv(
             f"split is the column {split!r}, which has no effect together with fold; expected "
             "'scaffold' or 'random'."
         )
+    columns = targets if split_column is None else [*targets, split_column]
     if table is None:
-        columns = targets if split_column is None else [*targets, split_column]
         table = read_text_table(path, smiles, *columns)
+    else:
+        check_columns(table.header, path, smiles, *columns)
     y = numbers(table, path, targets, task)  # [rows, T]
     graphs: list[Data] = []
     rows: list[int] = []  # of the graphs

@@ -57,9 +57,7 @@ class Config:
             recorded: The text of each field (``repr``), by its name. Other names are kept.
         """
         defaults = {
-            field.name: repr(field.default)
-            for field in fields(cls)
-            if field.default is not MISSING
+            field.name: repr(field.default) for field in fields(cls) if field.default is not MISSING
         }
         return defaults | dict(recorded)
 
