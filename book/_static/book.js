@@ -246,6 +246,13 @@ function followReader() {
   const list = document.querySelector(".bd-sidebar-secondary");
   list?.querySelector("#pst-page-toc-nav")?.removeAttribute("id");
   let active = [];  // the entry and the items of the list that contain it
+  const keepInView = () => {
+    if (!active.length) return;
+    const at = active[0].getBoundingClientRect();
+    const seen = list.getBoundingClientRect();
+    if (at.top < seen.top || at.bottom > seen.bottom) list.scrollTop += at.top - (seen.top + seen.bottom) / 2;
+  };
+  if (list) new ResizeObserver(keepInView).observe(list);
   watchSections((entry) => {
     if (entry === (active[0] ?? null)) return;
     active[0]?.removeAttribute("aria-current");
@@ -255,8 +262,7 @@ function followReader() {
     for (let part = entry; part; part = part.parentElement.closest(".toc-entry")) active.push(part);
     active.forEach((each) => each.classList.add("active"));
     entry.setAttribute("aria-current", "true");
-    const [at, seen] = [entry.getBoundingClientRect(), list.getBoundingClientRect()];
-    if (at.top < seen.top || at.bottom > seen.bottom) list.scrollTop += at.top - (seen.top + seen.bottom) / 2;
+    keepInView();
   });
 }
 

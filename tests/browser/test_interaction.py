@@ -37,16 +37,17 @@ def test_the_table_of_contents_highlights_the_section_in_view(chapter):
     page.set_viewport_size({"width": 1280, "height": 800})
     page.wait_for_load_state()
     page.locator("h3", has_text="Exercise 4").evaluate("heading => heading.scrollIntoView()")
-    page.wait_for_function(
-        """() => {
-          const list = document.querySelector(".bd-sidebar-secondary");
-          const entry = [...list.querySelectorAll(".nav-link.active")].at(-1);
-          if (!entry?.textContent.includes("Exercise 4")) return false;
-          const [at, seen] = [entry, list].map((each) => each.getBoundingClientRect());
-          return at.bottom <= seen.bottom;
-        }"""
-    )
+    is_in_view = """() => {
+      const list = document.querySelector(".bd-sidebar-secondary");
+      const entry = [...list.querySelectorAll(".nav-link.active")].at(-1);
+      if (!entry?.textContent.includes("Exercise 4")) return false;
+      const [at, seen] = [entry, list].map((each) => each.getBoundingClientRect());
+      return at.bottom <= seen.bottom && seen.bottom <= innerHeight;
+    }"""
+    page.wait_for_function(is_in_view)
     assert page.locator(".bd-sidebar-secondary").evaluate("list => list.scrollTop") > 0
+    page.set_viewport_size({"width": 1280, "height": 400})
+    page.wait_for_function(is_in_view)
 
 
 def test_the_table_of_contents_highlights_the_section_after_jumps(chapter):
