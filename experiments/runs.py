@@ -177,7 +177,7 @@ def main(
         title: how a record is called, with a place for the run's name.
         module: the script's name, if it is not the chapter's.
         rates: from which each run's rate is chosen; see :func:`tuned`.
-        context: stores what the runs are compared with; called if the command has no arguments.
+        context: stores what the runs are compared with; called if no argument is given.
     """
     parser = argparse.ArgumentParser(description=f"Recorded runs of {chapter}.")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(runs)}; all by default")

@@ -469,7 +469,8 @@
         if (!differs[token]) return;
         const { x, y, r } = circleOf(disc);
         const half = Math.min(7, 0.45 * r);
-        const [left, top] = [x + 0.8 * r, y - 0.8 * r];
+        const left = x + 0.8 * r;
+        const top = y - 0.8 * r;
         const up = now[token] > was[token] ? -1 : 1;
         svg.insertAdjacentHTML("beforeend", `<path class="triangle" d="M${left - half} ${top - 0.7 * half * up}h${2 * half}l${-half} ${1.6 * half * up}z"/>`);
       });
