@@ -9,23 +9,21 @@ programs.
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from itertools import chain, islice, repeat
 from pathlib import Path
-from statistics import quantiles
 
 import torch
 
-from experiments.runs import store_measurement
+from experiments.runs import in_process, store_measurement
 from gtcourse import GraphBatch
 from gtcourse.course.records import RECORDS
 from gtcourse.encodings.prepare import prepare
 from gtcourse.graphs import open_graphs
 from gtcourse.train.loop import launch, train_step
+from speed.measure import Step, milliseconds, summary
 from speed.shards import BATCH, STORED, loader, molecules, recipe_of
 
 MODELS = ("graphormer, 4 layers", "csa, 4 layers")
@@ -34,15 +32,10 @@ WARM_UP = 2
 STEPS = 12
 
 
-def summary(call: Callable[[], object]) -> dict[str, object]:
+def processor_time(call: Step) -> dict[str, object]:
     """The median processor time of a call in milliseconds, with quartiles."""
-    times = []
-    for _ in range(WARM_UP + STEPS):
-        begin = time.process_time()
-        call()
-        times.append(1000 * (time.process_time() - begin))
-    low, middle, high = quantiles(times[WARM_UP:])
-    return {"processor_ms": round(middle, 1), "quartiles": [round(low, 1), round(high, 1)]}
+    times = [milliseconds(call, time.process_time) for _ in range(WARM_UP + STEPS)]
+    return summary(times[WARM_UP:], "processor_ms")
 
 
 def measure(folder: str, name: str) -> dict[str, object]:
@@ -60,27 +53,24 @@ def measure(folder: str, name: str) -> dict[str, object]:
         recipe.task.loss(model(batch), batch).backward()
         optimizer.step()
 
-    found = {"step": summary(lambda: step(next(loaded)))}
+    found = {"step": processor_time(lambda: step(next(loaded)))}
     connected = fabric.setup(model, optimizer)
-    found["loading and step"] = summary(
+    found["loading and step"] = processor_time(
         lambda: train_step(fabric, connected[0], recipe.task, [next(batches)], connected[1])
     )
-    found["loading"] = summary(lambda: next(batches))
+    found["loading"] = processor_time(lambda: next(batches))
     return found
 
 
 def main() -> None:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command = ["-m", "torch.distributed.run", "--standalone"]
     command += ["--nproc_per_node", "1", "-m", "experiments.one_process"]
     rows = {}
     with tempfile.TemporaryDirectory() as temporary:
         folder = str(Path(temporary) / "graphs")
         prepare(molecules(GRAPHS), folder, stored=STORED, progress=False)
         for name in MODELS:
-            done = subprocess.run(
-                [*command, folder, name], check=True, stdout=subprocess.PIPE, text=True
-            )
-            rows[name] = json.loads(done.stdout.splitlines()[-1])
+            rows[name] = in_process([*command, folder, name])
     content = {"name": "one-process", "batch": BATCH, "steps": STEPS, "rows": rows}
     path = RECORDS / "one-process.json"
     store_measurement(path, content, "python -m experiments.one_process")

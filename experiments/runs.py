@@ -4,7 +4,10 @@ AdamW with a one-cycle schedule, the best weights of validation, and the records
 """
 
 import argparse
+import json
 import math
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -174,10 +177,8 @@ def main(
         title: how a record is called, with a place for the run's name.
         module: the script's name, if it is not the chapter's.
         rates: from which each run's rate is chosen; see :func:`tuned`.
-        context: stores what the runs are compared with; called if the command line is empty.
+        context: stores what the runs are compared with; called if no argument is given.
     """
-    if context is not None and len(sys.argv) == 1:
-        context()
     parser = argparse.ArgumentParser(description=f"Recorded runs of {chapter}.")
     parser.add_argument("names", nargs="*", help=f"of {', '.join(runs)}; all by default")
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
@@ -185,6 +186,8 @@ def main(
     parser.add_argument("--out", type=Path, help="JSON Lines file, in place of the chapter's")
     parser.add_argument("--resume", action="store_true", help="leave out what the file has")
     args = parser.parse_args()
+    if context is not None and args == parser.parse_args([]):
+        context()
     path = args.out or records_of(chapter)
     chosen = {name: runs[name] for name in args.names or runs}
     if args.epochs:
@@ -232,6 +235,29 @@ def store(record: Record, path: Path) -> None:
     """Puts a run into a file of runs, in place of that with the same name and seed."""
     records.store([record], path)
     print(f"{record.name}, seed {record.seed}: {record.result}, {record.seconds} s", flush=True)
+
+
+def in_process(
+    arguments: Sequence[str],
+    folder: Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+) -> dict:
+    """What another process of Python prints in its last line, which is JSON.
+
+    Args:
+        arguments: of Python, such as "-m" and the name of a module.
+        folder: where the process runs, if not here.
+        environment: its environment variables.
+    """
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def store_measurement(path: Path, content: dict, command: str) -> None:

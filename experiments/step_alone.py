@@ -11,18 +11,17 @@ and with a malloc that gives nothing back.
 
 import json
 import os
-import subprocess
 import sys
 import time
 from resource import RUSAGE_SELF, getrusage
-from statistics import median, quantiles
+from statistics import median
 
 import torch
 
-from experiments.runs import store_measurement
+from experiments.runs import in_process, store_measurement
 from gtcourse import load_dataset
 from gtcourse.course.records import RECORDS
-from speed.measure import Step
+from speed.measure import Step, summary
 from speed.subjects import BATCH, ENTRIES, PEERS, subject
 
 MODEL = "csa"
@@ -36,19 +35,20 @@ Sample = tuple[float, float, int]
 
 def sample(step: Step) -> Sample:
     """Milliseconds of processor time, those of them in the system, and page faults."""
-    before, begin = getrusage(RUSAGE_SELF), time.process_time()
+    before = getrusage(RUSAGE_SELF)
+    begin = time.process_time()
     step()
-    end, after = time.process_time(), getrusage(RUSAGE_SELF)
+    end = time.process_time()
+    after = getrusage(RUSAGE_SELF)
     system = 1000 * (after.ru_stime - before.ru_stime)
     return 1000 * (end - begin), system, after.ru_minflt - before.ru_minflt
 
 
-def summary(samples: list[Sample]) -> dict[str, object]:
+def medians(samples: list[Sample]) -> dict[str, object]:
+    """The medians of what was sampled, with the quartiles of the time, without the warm-up."""
     milliseconds, system, faults = zip(*samples[WARM_UP:], strict=True)
-    low, middle, high = quantiles(milliseconds)
     return {
-        "processor_ms": round(middle, 1),
-        "quartiles": [round(low, 1), round(high, 1)],
+        **summary(milliseconds, "processor_ms"),
         "system_ms": round(median(system), 1),
         "page_faults": round(median(faults)),
     }
@@ -64,17 +64,14 @@ def measure() -> dict[str, object]:
     in_turn = [{name: sample(step) for name, step in steps.items()}[MODEL] for _ in rounds]
     again = [sample(steps[MODEL]) for _ in rounds]
     found = {"alone": alone, "in turn": in_turn, "alone again": again}
-    return {name: summary(samples) for name, samples in found.items()}
+    return {name: medians(samples) for name, samples in found.items()}
 
 
 def main() -> None:
-    command = [sys.executable, "-m", "experiments.step_alone", "here"]
+    command = ["-m", "experiments.step_alone", "here"]
     rows = {}
     for memory, variables in (("default", {}), ("never given back", KEEP)):
-        done = subprocess.run(
-            command, env=os.environ | variables, check=True, stdout=subprocess.PIPE, text=True
-        )
-        rows[memory] = json.loads(done.stdout.splitlines()[-1])
+        rows[memory] = in_process(command, environment=os.environ | variables)
     content = {
         "name": "step-alone",
         "model": MODEL,

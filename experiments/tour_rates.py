@@ -6,16 +6,22 @@ Each variant is trained at the one of four learning rates that is best in valida
 experiments/chapter07.py use the second of these rates.
 """
 
-from experiments.chapter07 import RUNS as OF_CHAPTER
-from experiments.chapter07 import load
+from experiments import chapter07
 from experiments.runs import main
 
 RATES = (1e-3, 2e-3, 5e-3, 1e-2)
 RUNS = {
     name.removesuffix("/few-tours"): run
-    for name, run in OF_CHAPTER.items()
+    for name, run in chapter07.RUNS.items()
     if run.data == "few-tours"
 }
 
 if __name__ == "__main__":
-    main("chapter07", RUNS, load, title="{}/tuned-tours", module="tour_rates", rates=RATES)
+    main(
+        "chapter07",
+        RUNS,
+        chapter07.load,
+        title="{}/tuned-tours",
+        module="tour_rates",
+        rates=RATES,
+    )

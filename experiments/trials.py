@@ -156,7 +156,8 @@ def ten_seeds() -> dict[str, list[float]]:
 def failed_heads() -> dict[str, dict | list[float]]:
     """Section 9.15: attention of two heads to the wanted nodes, and errors after other training."""
     names = page("09", "found = {\n    (H, form)")
-    away, error = names["away"][0], names["puzzle_error"]
+    away = names["away"][0]
+    error = names["puzzle_error"]
     attention = {}
     for seed in SEEDS:
         model = names["train_finder"](2, False, seed)
@@ -169,11 +170,11 @@ def failed_heads() -> dict[str, dict | list[float]]:
             layer = model.attention
             _, a = names["chromatic"](layer.query(h), layer.key(h), layer.value(h), E, 2)
         of_heads = a[:, :: a.shape[1] // 2, 0]  # [1000, 2, 13], of node 0
-        near, far = (
-            (of_heads * (wanted & band)[:, None]).sum(dim=2).mean(dim=0).tolist()
-            for band in ((away > 0) & (away < 4), away > 3)
-        )
-        attention[f"seed {seed}"] = {"near": near, "far": far}
+        bands = {"near": (away > 0) & (away < 4), "far": away > 3}
+        attention[f"seed {seed}"] = {
+            name: (of_heads * (wanted & band)[:, None]).sum(dim=2).mean(dim=0).tolist()
+            for name, band in bands.items()
+        }
     return {
         "attention": attention,
         "2000 steps": [error(2, False, seed, steps=2000) for seed in range(10)],

@@ -459,7 +459,7 @@ def train(
     if csv is not None:
         split_column = None if split in AUTOMATIC_SPLITS else split
         columns = target if split_column is None else [*target, split_column]
-        table = _text_table(csv, smiles, *columns)
+        table = read_text_table(csv, smiles, *columns)
         if not are_several:  # each of several runs says so
             _say_separator(csv, table)
         _check_table(table, csv, smiles, target, task, split_column, folds)
@@ -478,11 +478,12 @@ def train(
     chosen = get_recipe(recipe)
     if form is not None:
         chosen = with_form(chosen, form.value)
-    if csv is None or table is None:  # both or none
+    if table is None:
         dataset = run.data_for(chosen, data)
         if start is not None:
             chosen = fine_tuned(chosen, start)
     else:
+        assert csv is not None  # the table was read from it
         chosen, dataset = _own_molecules(
             chosen,
             csv,
@@ -816,7 +817,7 @@ def predict(
         rows_of = {line: [text] for line, text in enumerate(molecules or ())}
         read = TextTable([smiles], rows_of, ",")
     else:
-        read = _text_table(csv, smiles)
+        read = read_text_table(csv, smiles)
         _say_separator(csv, read)
     import_torch()
     from gtcourse.graphs.io import replacing
@@ -932,14 +933,6 @@ def check_place(option: str, path: Path) -> None:
         raise ValueError(
             f"{option} is below {folder}, which cannot be written to; expected another folder."
         )
-
-
-def _text_table(csv: Path, smiles: str, *columns: str) -> TextTable:
-    """The cells of a CSV file with these columns, read without PyTorch."""
-    table = read_text_table(csv, smiles, *columns)
-    if len(table) == 0:
-        raise ValueError(f"{csv} has a header and no rows; expected a row for each molecule.")
-    return table
 
 
 def _check_table(

@@ -27,11 +27,11 @@ SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 FEW = 10
 """Rows up to which each may have a class of its own, as in a small example."""
 
-UNKNOWN = ("", "na", "n/a", "nan", "null", "none")
+UNKNOWN = ("", "na", "n/a", "nan")
 """Cells of a target that is not known, in upper or lower case."""
 
-AMBIGUOUS = ("none", "null")
-"""Those of them that can also be the name of a class, in upper or lower case."""
+UNKNOWN_OR_A_CLASS = ("none", "null")
+"""Cells of a number that is not known; they may also be the name of a class."""
 
 DASHES = "\u2212\u2013\u2014"
 """A minus sign and dashes that word processors write in place of the hyphen of the keyboard."""
@@ -83,8 +83,8 @@ def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
     lines of spaces alone, are skipped.
 
     Raises:
-        ValueError: there is no such file, it is no such text, a row has more or fewer cells than
-            the header, or a column is missing or there twice.
+        ValueError: there is no such file, it is no such text, it has no row or one with more or
+            fewer cells than the header, or a column is missing or there twice.
     """
     check_table_exists(path)
     for name in (smiles, *columns):
@@ -96,6 +96,17 @@ def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
     if not rows:
         raise ValueError(f"{path} is empty; expected a header and a row for each molecule.")
     header = rows.pop(min(rows))
+    check_columns(header, path, smiles, *columns)
+    if not rows:
+        raise ValueError(f"{path} has a header and no rows; expected a row for each molecule.")
+    for line, row in rows.items():
+        if len(row) != len(header):
+            raise ValueError(_ragged(path, line, row, header, separator))
+    return TextTable(header, rows, separator)
+
+
+def check_columns(header: list[str], path: str | Path, smiles: str, *columns: str) -> None:
+    """Raises a ValueError if one of these columns is missing or there twice."""
     for name in (smiles, *columns):
         if header.count(name) > 1:
             raise ValueError(
@@ -108,10 +119,6 @@ def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
                 f"{path} has no column {name!r}{_similar(name, header)}; expected {expected} of "
                 f"{', '.join(header)}."
             )
-    for line, row in rows.items():
-        if len(row) != len(header):
-            raise ValueError(_ragged(path, line, row, header, separator))
-    return TextTable(header, rows, separator)
 
 
 def _similar(name: str, header: list[str]) -> str:
@@ -226,13 +233,12 @@ def check_targets(table: TextTable, path: str | Path, columns: Sequence[str], ta
 def check_split(table: TextTable, path: str | Path, column: str) -> None:
     """Raises a ValueError if no cell of the column that names the split is train, val or test.
 
-    Some cells may be something else, since rows that are left out need no part of the split. The
-    table has one row or more.
+    Some cells may be something else, since rows that are left out need no part of the split.
     """
     cells = table[column]
     if not any(cell.strip().lower() in SPLIT_NAMES for cell in cells.values()):
-        first_line = min(cells)
-        raise ValueError(_no_part(cells[first_line], path, first_line, column))
+        first_line, first_cell = next(iter(cells.items()))
+        part_of(first_cell, path, first_line, column)  # raises
 
 
 def part_of(cell: str, path: str | Path, line: int, column: str) -> int:
@@ -243,13 +249,10 @@ def part_of(cell: str, path: str | Path, line: int, column: str) -> int:
     """
     word = cell.strip().lower()
     if word not in SPLIT_NAMES:
-        raise ValueError(_no_part(cell, path, line, column))
+        raise ValueError(
+            f"{path}, line {line}, column {column!r} has {cell!r}; expected train, val or test."
+        )
     return SPLIT_NAMES[word]
-
-
-def _no_part(cell: str, path: str | Path, line: int, column: str) -> str:
-    """A sentence about a cell that names no part of the split."""
-    return f"{path}, line {line}, column {column!r} has {cell!r}; expected train, val or test."
 
 
 def target_values(table: TextTable, path: str | Path, column: str, task: str) -> list[float]:
@@ -262,7 +265,7 @@ def target_values(table: TextTable, path: str | Path, column: str, task: str) ->
     for line, cell in table[column].items():
         text = cell.strip()
         value = math.nan
-        if text.lower() not in UNKNOWN:
+        if text.lower() not in UNKNOWN + UNKNOWN_OR_A_CLASS:
             value = _number(text, task, f"{path}, line {line}, column {column!r}")
         values.append(value)
     return values
@@ -323,7 +326,7 @@ def class_names(table: TextTable, path: str | Path, column: str) -> list[str]:
     known = []
     for line, cell in table[column].items():
         name = cell.strip()
-        if name.lower() in AMBIGUOUS:
+        if name.lower() in UNKNOWN_OR_A_CLASS:
             raise ValueError(
                 f"{path}, line {line}, column {column!r} has {name!r}, which can be a class or "
                 "mean that the class is not known; expected another name, or an empty cell."

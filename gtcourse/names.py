@@ -78,12 +78,17 @@ FORMS = {
     "egt": ("direct", "fused"),
     "grpe": ("direct", "fused"),
 }
-"""The forms of attention of the models that have several, by the first word of their recipes."""
+"""The forms of attention of the models that have several, by the family of their recipes."""
+
+
+def family_of(recipe: str) -> str:
+    """The family of a recipe's model, which is the first word of the recipe's name."""
+    return re.split("[-/]", recipe)[0]
 
 
 def check_form(form: str, recipe: str) -> None:
-    """Raises a ValueError if the model of a recipe does not have this form."""
-    forms = FORMS.get(re.split("[-/]", recipe)[0])
+    """Raises a ValueError if no model of a recipe's family has this form."""
+    forms = FORMS.get(family_of(recipe))
     if forms is None:
         raise ValueError(
             f"form is {shown(form)} for {recipe}; expected a recipe of CSA, EGT or GRPE."

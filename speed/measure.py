@@ -9,7 +9,7 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -50,9 +50,10 @@ def in_turn(
     return {name: summary(of[warm_up:]) for name, of in times.items()}
 
 
-def summary(times: list[float]) -> dict:
+def summary(times: Sequence[float], key: str = "ms") -> dict:
+    """The median of times, under this key, and their quartiles."""
     quartiles = [round(q, 1) for q in statistics.quantiles(times)[::2]]
-    return {"ms": round(statistics.median(times), 1), "quartiles": quartiles}
+    return {key: round(statistics.median(times), 1), "quartiles": quartiles}
 
 
 def compare_compiled(steps: dict[str, Step], rounds: int) -> tuple[list[dict], dict[str, Tensor]]:

@@ -10,7 +10,6 @@ The embedded molecules, as SMILES, on the way that PCQM4Mv2 takes:
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -22,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from experiments.runs import in_process
 from gtcourse import DenseLoader, GraphBatch, load_dataset
 from gtcourse.encodings import AddRings, encode_batch
 from gtcourse.encodings.prepare import Molecules, prepare
@@ -106,10 +106,9 @@ def in_processes(folder: Path, name: str) -> list[dict]:
     """Graphs per second of all processes together, and what a process keeps of its speed."""
     results = []
     for number in (1, 2):
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+        command = ["-m", "torch.distributed.run", "--standalone"]
         command += ["--nproc_per_node", str(number), "-m", "speed.shards", str(folder), name]
-        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-        results.append({"processes": number, **json.loads(done.stdout.splitlines()[-1])})
+        results.append({"processes": number, **in_process(command)})
     alone = results[0]["graphs_per_second"]
     for row in results:
         row["efficiency"] = round(row["graphs_per_second"] / row["processes"] / alone, 3)

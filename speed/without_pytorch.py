@@ -12,12 +12,11 @@ size.
 
 import json
 import re
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from statistics import median
 
+from experiments.runs import in_process
 from gtcourse import load, load_dataset
 from gtcourse.predict import save_onnx
 from speed.measure import run
@@ -71,10 +70,8 @@ options.intra_op_num_threads = options.inter_op_num_threads = 1
 
 
 def measured(code: str, folder: Path) -> dict:
-    """What the last line of a process's output holds, which is JSON."""
-    command = [sys.executable, "-c", code + "\nprint(json.dumps(found))"]
-    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    """What a process finds that runs the code in this folder."""
+    return in_process(["-c", code + "\nprint(json.dumps(found))"], folder)
 
 
 def medians(found: list[dict]) -> dict:

@@ -149,8 +149,7 @@ Which one should you use?
   molecules](../../notebooks/your_molecules.ipynb).
 - For molecules like the book's *embedded molecules*, 12,000 molecules from files that are installed
   with RDKit, use `csa-100k/molecules`. It has the lowest error in the second table. Both models
-  read the rings of a molecule. `csa/zinc` is the
-  first of them without the rings.
+  read the rings of a molecule. `csa/zinc` is `csa-rings/zinc` without the rings.
 - For molecules of another kind, test several models on molecules whose values you know. We have not
   compared the models on such molecules.
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from experiments.csa_divergence import LAST
 from gtcourse.course.leaderboard import BEST_SIMPLE, line_to_beat
 from gtcourse.course.records import measurement, read_records, recorded
+from gtcourse.names import family_of
 from gtcourse.recipes import RECIPES
 from gtcourse.recipes.recipe import Note, as_text
 from gtcourse.runs.record import Result, read_results, results, row, spread
@@ -188,12 +189,7 @@ def published_tables() -> dict[str, str]:
 
 def passes_messages(result: Result) -> bool:
     """Whether the model computes with neighbours only; if not, it is a graph Transformer."""
-    return model_of(result.recipe.name) in MESSAGE_PASSING
-
-
-def model_of(recipe: str) -> str:
-    """How the name of a recipe begins: "csa" of "csa-rings/zinc"."""
-    return re.split("[-/]", recipe)[0]
+    return family_of(result.recipe.name) in MESSAGE_PASSING
 
 
 def complete(result: Result) -> bool:
@@ -826,7 +822,7 @@ def notes(found: list[Result]) -> str:
     """Where the runs differ from the published ones, a table for the runs that share a point."""
     text = ""
     for family, beginnings in FAMILIES.items():
-        of_family = [r for r in found if model_of(r.recipe.name) in beginnings]
+        of_family = [r for r in found if family_of(r.recipe.name) in beginnings]
         recipes_of: dict[Point, list[str]] = {}
         for result in of_family:
             for point in points(result):

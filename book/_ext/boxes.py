@@ -21,7 +21,7 @@ SETUP = ("# Colab only", "# Finds the course")
 
 
 class aside(nodes.General, nodes.Element):  # noqa: N801, as docutils names its nodes
-    """A note in small print. At a docutils "sidebar" the theme would hide the list of contents."""
+    """A note in small print. With docutils' "sidebar" the theme would hide the list of contents."""
 
 
 def open_aside(page: HTML5Translator, node: aside) -> None:

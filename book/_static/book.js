@@ -9,12 +9,12 @@ if (document.documentElement.dataset.theme === "auto")
 // A reader who wants the core of the chapters alone has said so on an earlier page. The class is there before
 // the page is drawn; book.css folds the sections that go deeper (core.py) to their headings.
 const CORE_ONLY = "core-only";
-let stored = null;
+let storage = null;
 try {
-  stored = localStorage;
+  storage = localStorage;
 } catch { /* a browser that keeps nothing */ }
-const remembers = Boolean(stored?.getItem(CORE_ONLY));
-document.documentElement.classList.toggle(CORE_ONLY, remembers);
+const coreOnlyAtStart = Boolean(storage?.getItem(CORE_ONLY));
+document.documentElement.classList.toggle(CORE_ONLY, coreOnlyAtStart);
 
 // The theme opens the search at Ctrl+K and at a button, once its script is there. Until then this does.
 const early = new AbortController();
@@ -122,10 +122,14 @@ function resultFirst() {
 // still does not fit scrolls.
 const FITTING = ["names", "names small"];
 const FITTING_ON_PHONE = ["small", "smaller"];
+const fittedTo = new WeakMap();  // the width that a table was last fitted to
 
 function fitTable(frame) {
   const table = frame.tagName === "TABLE" ? frame : frame.querySelector(":scope > table");
-  if (!table || frame.scrollWidth <= frame.clientWidth) return;
+  if (!table || fittedTo.get(frame) === frame.clientWidth) return;
+  fittedTo.set(frame, frame.clientWidth);
+  delete table.dataset.fit;  // in a wider window it may fit without
+  if (frame.scrollWidth <= frame.clientWidth) return;
   for (const step of PHONE.matches ? FITTING_ON_PHONE : FITTING) {
     table.dataset.fit = step;
     if (frame.scrollWidth <= frame.clientWidth) return;
@@ -138,13 +142,14 @@ function fitTable(frame) {
 // is three quarters. A click on a diagram chooses a box, so only its button opens it.
 function enlargeFigures() {
   for (const button of document.querySelectorAll(".bd-article .enlarge")) {
-    const drawing = button.parentElement.querySelector(":is(img, svg[role=img])");
+    const drawing = button.parentElement.querySelector(DRAWING);
     const width = drawing.viewBox ? drawing.viewBox.baseVal.width * 4 / 3 : Number(drawing.getAttribute("width"));
     button.addEventListener("click", () => show(drawing, width));
     if (!drawing.closest(".diagram")) drawing.addEventListener("click", () => show(drawing, width));
   }
 }
 
+const DRAWING = ":is(img, svg[role=img])";  // there is one in a figure that can be enlarged
 const ROOM = [40, 90];  // pixels beside an enlarged figure, and above and below it
 
 function show(drawing, own) {
@@ -153,11 +158,10 @@ function show(drawing, own) {
   const below = figure.getBoundingClientRect().bottom - drawing.getBoundingClientRect().bottom;
   const width = Math.max(own, Math.min(innerWidth - ROOM[0], (innerHeight - ROOM[1] - below) * shown / height));
   const dialog = Object.assign(document.createElement("dialog"), { className: "enlarged" });
-  drawing.dataset.enlarged = "";
   const copy = figure.cloneNode(true);
-  delete drawing.dataset.enlarged;
+  copy.removeAttribute("id");
   copy.querySelectorAll(".enlarge, .said").forEach((part) => part.remove());
-  const picture = copy.querySelector("[data-enlarged]");
+  const picture = copy.querySelector(DRAWING);
   picture.style.cssText = `width: ${Math.round(width)}px; max-width: none !important; height: auto; margin-inline: auto`;
   const close = Object.assign(document.createElement("button"), { textContent: "Close", type: "button" });
   close.addEventListener("click", () => dialog.close());
@@ -223,16 +227,16 @@ function watchSections(tell) {
       update();
     });
   };
-  const lead = () => {
+  const followLink = () => {
     ledTo = entries.find(([link]) => link.hash === location.hash) ?? null;
     ask();
   };
   for (const move of MOVES) addEventListener(move, () => { ledTo = null; }, { passive: true });
-  addEventListener("hashchange", lead);
-  addEventListener("click", ({ target }) => target.closest("a")?.hash && setTimeout(lead));
+  addEventListener("hashchange", followLink);
+  addEventListener("click", ({ target }) => target.closest("a")?.hash && setTimeout(followLink));
   addEventListener("scroll", ask, { passive: true });
   addEventListener("resize", ask);
-  lead();
+  followLink();
   update();
 }
 
@@ -242,6 +246,13 @@ function followReader() {
   const list = document.querySelector(".bd-sidebar-secondary");
   list?.querySelector("#pst-page-toc-nav")?.removeAttribute("id");
   let active = [];  // the entry and the items of the list that contain it
+  const keepInView = () => {
+    if (!active.length) return;
+    const at = active[0].getBoundingClientRect();
+    const seen = list.getBoundingClientRect();
+    if (at.top < seen.top || at.bottom > seen.bottom) list.scrollTop += at.top - (seen.top + seen.bottom) / 2;
+  };
+  if (list) new ResizeObserver(keepInView).observe(list);
   watchSections((entry) => {
     if (entry === (active[0] ?? null)) return;
     active[0]?.removeAttribute("aria-current");
@@ -251,8 +262,7 @@ function followReader() {
     for (let part = entry; part; part = part.parentElement.closest(".toc-entry")) active.push(part);
     active.forEach((each) => each.classList.add("active"));
     entry.setAttribute("aria-current", "true");
-    const [at, seen] = [entry.getBoundingClientRect(), list.getBoundingClientRect()];
-    if (at.top < seen.top || at.bottom > seen.bottom) list.scrollTop += at.top - (seen.top + seen.bottom) / 2;
+    keepInView();
   });
 }
 
@@ -293,38 +303,40 @@ function offerCore() {
   if (!deeper.length || !place) return;
   const buttons = deeper.map((section) => {
     const button = element("button", { type: "button", className: "unfold" });
-    button.addEventListener("click", () => open(section, !section.classList.contains("open")));
+    button.addEventListener("click", () => setOpen(section, !section.classList.contains("open")));
     section.querySelector(":scope > h2").append(button);
     return button;
   });
-  function open(section, is) {
-    section.classList.toggle("open", is);
+  function setOpen(section, isOpen) {
+    section.classList.toggle("open", isOpen);
     const button = buttons[deeper.indexOf(section)];
-    button.textContent = is ? "Hide" : "Show";
-    button.ariaExpanded = is;
+    button.textContent = isOpen ? "Hide" : "Show";
+    button.ariaExpanded = isOpen;
   }
-  const box = element("input", { type: "checkbox", checked: remembers });
+  const box = element("input", { type: "checkbox", checked: coreOnlyAtStart });
   const label = element("label", { className: CORE_ONLY });
   label.append(box, " Core only");
   label.title = "Folds the sections that go deeper to their headings";
   place.append(label);
   box.addEventListener("change", () => {
     document.documentElement.classList.toggle(CORE_ONLY, box.checked);
-    if (box.checked) stored?.setItem(CORE_ONLY, "yes");
-    else stored?.removeItem(CORE_ONLY);
-    deeper.forEach((section) => open(section, false));
+    deeper.forEach((section) => setOpen(section, false));
+    try {
+      if (box.checked) storage?.setItem(CORE_ONLY, "yes");
+      else storage?.removeItem(CORE_ONLY);
+    } catch { /* a browser whose storage is full forgets the choice */ }
   });
-  const lead = () => {
+  const openTarget = () => {
     const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const section = target && target.closest("section.deeper");
     if (!section || !box.checked || section.classList.contains("open")) return;
-    open(section, true);
+    setOpen(section, true);
     target.scrollIntoView();
   };
-  deeper.forEach((section) => open(section, false));
-  addEventListener("hashchange", lead);
-  addEventListener("click", ({ target }) => target.closest("a")?.hash && setTimeout(lead));
-  lead();
+  deeper.forEach((section) => setOpen(section, false));
+  addEventListener("hashchange", openTarget);
+  addEventListener("click", ({ target }) => target.closest("a")?.hash && setTimeout(openTarget));
+  openTarget();
 }
 
 // A field that leaves of the page's tables, or of its terms, only those with all of its words.

@@ -29,20 +29,24 @@
   function drawPuzzle() {
     const svg = puzzle.querySelector("svg");
     const width = puzzle.clientWidth;
-    const [LINE, ROW, HEIGHT] = [76, 18, 110];
-    const place = (x) => (12 + (width - 24) * (x + 2.5) / 5).toFixed(1);  // from −2.5 to 2.5
+    const LINE = 76;
+    const ROW = 18;
+    const HEIGHT = 110;
+    const across = (x) => (12 + (width - 24) * (x + 2.5) / 5).toFixed(1);  // from −2.5 to 2.5
     const right = models.filter(({ prediction }) => prediction > 0).sort((a, b) => b.prediction - a.prediction);
-    const named = (each) => {
-      const [x, row] = [place(each.prediction), right.indexOf(each)];
-      const y = LINE - 14 - ROW * (row < 0 ? 0 : right.length - 1 - row);
+    const named = (each, row, shift, anchor) => {
+      const x = across(each.prediction);
+      const y = LINE - 14 - ROW * row;
       return `<g class="${each === model ? "now" : ""}"><path d="M${x} ${LINE}V${y - 9}"/><circle cx="${x}" cy="${LINE}" r="6"/>
-        <text x="${Number(x) + (row < 0 ? 5 : -5)}" y="${y}" text-anchor="${row < 0 ? "start" : "end"}">${each.title} <tspan>${number(each.prediction)}</tspan></text></g>`;
+        <text x="${Number(x) + shift}" y="${y}" text-anchor="${anchor}">${each.title} <tspan>${number(each.prediction)}</tspan></text></g>`;
     };
+    const namedAtLeft = (each) => named(each, right.length - 1 - right.indexOf(each), -5, "end");
+    const namedAtRight = (each) => named(each, 0, 5, "start");
     svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    svg.innerHTML = `<path class="line" d="M0 ${LINE}H${width}"/>${[-2, -1, 0, 1, 2].map((x) => `<path class="line" d="M${place(x)} ${LINE}v5"/>
-      <text class="tick" x="${place(x)}" y="${LINE + 20}" text-anchor="middle">${number(x, 0)}</text>`).join("")}
-      <path class="exact" d="M${place(value)} ${LINE - 12}v28"/><text class="exact" x="${place(value)}" y="${HEIGHT - 2}" text-anchor="middle">exact ${number(value)}</text>
-      ${models.map(named).join("")}`;
+    svg.innerHTML = `<path class="line" d="M0 ${LINE}H${width}"/>${[-2, -1, 0, 1, 2].map((x) => `<path class="line" d="M${across(x)} ${LINE}v5"/>
+      <text class="tick" x="${across(x)}" y="${LINE + 20}" text-anchor="middle">${number(x, 0)}</text>`).join("")}
+      <path class="exact" d="M${across(value)} ${LINE - 12}v28"/><text class="exact" x="${across(value)}" y="${HEIGHT - 2}" text-anchor="middle">exact ${number(value)}</text>
+      ${models.map((each) => (right.includes(each) ? namedAtLeft(each) : namedAtRight(each))).join("")}`;
   }
 
   function show(i) {

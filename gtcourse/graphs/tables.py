@@ -23,6 +23,7 @@ from gtcourse.csv_file import (
     TRAIN,
     VAL,
     TextTable,
+    check_columns,
     check_target_names,
     class_names,
     only_column,
@@ -50,8 +51,8 @@ def read_table(path: str | Path, smiles: str, *columns: str) -> DataFrame:
     row's line in the file, and ``table.attrs["separator"]`` is the separator.
 
     Raises:
-        ValueError: there is no such file, it is no such text, a row has more or fewer cells than
-            the header, or a column is missing or there twice.
+        ValueError: there is no such file, it is no such text, it has no row or one with more or
+            fewer cells than the header, or a column is missing or there twice.
     """
     return pandas_table(read_text_table(path, smiles, *columns))
 
@@ -68,12 +69,13 @@ def pandas_table(text: TextTable) -> DataFrame:
 def numbers(table: TextTable, path: str | Path, columns: Sequence[str], task: str) -> Tensor:
     """The targets of a table as numbers, ``[rows, T]`` float32, NaN where they are unknown.
 
-    Empty cells are unknown, and so are those of ``UNKNOWN``. A target of "binary" is 0 or 1, or
-    true or false. The classes of "classes" are integers, and ``MISSING_LABEL`` where unknown.
+    Cells of ``UNKNOWN`` are unknown, the empty ones among them, and of numbers also "none" and
+    "null". A target of "binary" is 0 or 1, or true or false. The classes of "classes" are integers,
+    and ``MISSING_LABEL`` where unknown.
 
     Raises:
         ValueError: a cell is not a finite number, or neither 0 nor 1 for "binary"; or there is not
-            one column of two classes or more for "classes".
+            one column of two classes or more for "classes", or a cell of it is "none" or "null".
     """
     if task == "classes":
         return _classes(table, path, only_column(columns))
@@ -106,8 +108,9 @@ def read_csv(
     Args:
         path: of a file as :func:`gtcourse.csv_file.read_text_table` takes it.
         smiles: the column with SMILES.
-        targets: the columns to predict, empty where unknown: numbers for "regression", 0 or 1 for
-            "binary", and one column of any words for "classes".
+        targets: the columns to predict, empty, NA or NaN where unknown: numbers for "regression",
+            0 or 1 for "binary", and one column of any words for "classes". The words none and null
+            are unknown numbers, and an error among classes.
         split: "scaffold" (the default, :func:`scaffold_split`), "random", or a column with train,
             val and test.
         seed: of the split.
@@ -116,7 +119,7 @@ def read_csv(
         max_atoms: leave out larger molecules.
         fold: (k, n): the k-th of n parts, counted from 0, is for testing, the next for validation,
             the others for training. Parts are by scaffold or random.
-        table: the cells of the file, if they have been read already.
+        table: the cells of the file, if they have been read already. The path is then only named.
 
     Raises:
         ValueError: the file cannot be read, a column is missing, a target is no number or class, no
@@ -149,9 +152,11 @@ def read_csv(
             f"split is the column {split!r}, which has no effect together with fold; expected "
             "'scaffold' or 'random'."
         )
+    columns = targets if split_column is None else [*targets, split_column]
     if table is None:
-        columns = targets if split_column is None else [*targets, split_column]
         table = read_text_table(path, smiles, *columns)
+    else:
+        check_columns(table.header, path, smiles, *columns)
     y = numbers(table, path, targets, task)  # [rows, T]
     graphs: list[Data] = []
     rows: list[int] = []  # of the graphs

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
@@ -34,8 +34,13 @@ Categories = tuple[PositiveInt, ...]
 """The number of categories of each column, which are 0 to ``size - 1``."""
 
 
+@dataclass(frozen=True)
 class Config:
-    """The base of the configurations, which are frozen dataclasses."""
+    """The base of the configurations, which are frozen dataclasses.
+
+    A field that is added in a later release needs a default with which the model computes what it
+    computed before, because :meth:`complete` adds this default to earlier records.
+    """
 
     def __post_init__(self) -> None:
         accept_numbers_of_numpy(self)
@@ -46,16 +51,13 @@ class Config:
     def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
         """Recorded fields as today's release writes them.
 
-        A field that is missing was added after the record was written. Its default is what the
-        model computed before.
+        Fields that are missing, because they were added later, have their defaults.
 
         Args:
             recorded: The text of each field (``repr``), by its name. Other names are kept.
         """
         defaults = {
-            field.name: repr(field.default)
-            for field in fields(cls)  # type: ignore[arg-type]
-            if field.default is not MISSING
+            field.name: repr(field.default) for field in fields(cls) if field.default is not MISSING
         }
         return defaults | dict(recorded)
 
@@ -81,7 +83,7 @@ class GraphConfig(Config):
         """
         check_graphs(graphs)
         sizes = feature_sizes(graphs)
-        known = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+        known = {field.name for field in fields(cls)}
         reads_categories = "num_edge_types" in known and "num_edge_features" not in known
         if sizes["num_edge_features"] and reads_categories:
             raise ValueError(
@@ -123,7 +125,7 @@ def check_given(model: object, config: object, expected: type[Config]) -> None:
         )
 
 
-def accept_numbers_of_numpy(config: object) -> None:
+def accept_numbers_of_numpy(config: Config) -> None:
     """Turns NumPy's numbers, such as a shape or a maximum gives, into Python's.
 
     A record holds the configuration as text, in which NumPy's numbers would look different.
@@ -136,7 +138,7 @@ def accept_numbers_of_numpy(config: object) -> None:
             object.__setattr__(config, name, numbers)
 
 
-def accept_one_column(config: object) -> None:
+def accept_one_column(config: Config) -> None:
     """Turns a number of categories into that of a single column: 28 into (28,), and 0 into ()."""
     for name in ("num_node_types", "num_edge_types"):
         size = vars(config).get(name)
@@ -144,7 +146,7 @@ def accept_one_column(config: object) -> None:
             object.__setattr__(config, name, (size,) if size != 0 else ())
 
 
-def check_config(config: object) -> None:
+def check_config(config: Config) -> None:
     """Raises a ValueError, in one sentence, if a field has a value that its type does not allow.
 
     A ``Literal`` has to be one of its choices. A number, or each number of a tuple, has to be in

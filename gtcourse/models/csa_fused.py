@@ -56,8 +56,8 @@ from gtcourse.models.fused_loops import (
     compiled,
     dot_products,
     keys_by_channel,
-    subtract_largest,
     sum_of_head,
+    write_shifted,
     write_to_head,
 )
 
@@ -234,7 +234,7 @@ def matrix_of_pairs(x: Tensor, n: int) -> Tensor:
 def factor_of(logits: Tensor, rows: Rows) -> Tensor:
     r""":math:`\exp(E_{ij} - \max_k E_{ik})` for each channel, ``[P, d]``, without a gradient."""
     factor = torch.empty_like(logits)
-    subtract_largest_of_channels(as_array(logits), as_array(rows.starts), factor.numpy())
+    write_shifted_by_channel(as_array(logits), as_array(rows.starts), factor.numpy())
     return factor.exp_()
 
 
@@ -354,7 +354,7 @@ class _Fused(torch.autograd.Function):
 
 
 @compiled
-def subtract_largest_of_channels(logits: Array, starts: Array, result: Array) -> None:
+def write_shifted_by_channel(logits: Array, starts: Array, result: Array) -> None:
     """Writes logits ``[P, d]`` less the largest of their query, channel by channel."""
     d = logits.shape[1]
     largest = np.empty(d, logits.dtype)
@@ -412,7 +412,7 @@ def loops_of(H: int, K: int, bounded: bool) -> Loops:
                         for j in range(n):
                             result[p + j, h] = of_head[j]
                     else:
-                        subtract_largest(of_head, n, h, p, result)
+                        write_shifted(of_head, n, h, p, result)
                 p += n
 
     @compiled

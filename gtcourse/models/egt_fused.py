@@ -50,10 +50,10 @@ from gtcourse.models.fused_loops import (
     compiled,
     dot_products,
     keys_by_channel,
-    subtract_largest,
     sum_of_head,
-    write_factors,
     write_products,
+    write_reciprocal_sums,
+    write_shifted,
     write_to_head,
 )
 
@@ -389,14 +389,14 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
                         if masked and not allowed[p + j]:
                             logit = lowest
                         of_head[j] = logit
-                    subtract_largest(of_head, n, h, p, shifted)
+                    write_shifted(of_head, n, h, p, shifted)
                 p += n
 
     @compiled
     def aggregate(gate: Array, v: Array, starts: Array, attention: Array, heads: Array) -> None:
         """``attention`` holds exponentials before, and afterwards the softmax."""
         _ = steps
-        factor = np.empty(H, v.dtype)
+        reciprocal = np.empty(H, v.dtype)
         weights = np.empty(d, v.dtype)
         total = np.empty((1, d), v.dtype)
         p = 0
@@ -404,11 +404,11 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
             first = starts[b]
             n = starts[b + 1] - first
             for i in range(first, first + n):
-                write_factors(attention, p, n, H, factor)
+                write_reciprocal_sums(attention, p, n, H, reciprocal)
                 total[:] = 0
                 for j in range(n):
                     for h in range(H):
-                        weight = attention[p + j, h] * factor[h]
+                        weight = attention[p + j, h] * reciprocal[h]
                         attention[p + j, h] = weight
                         if gated:
                             weight *= gate[p + j, h]

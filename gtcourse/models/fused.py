@@ -97,4 +97,4 @@ def refuse_second_derivative(form: str) -> None:
     PyTorch's ``once_differentiable`` would let it pass, and leave out terms.
     """
     if torch.is_grad_enabled():
-        raise RuntimeError(f"form={form!r} has no second derivative; use form='direct'.")
+        raise RuntimeError(f"form={form!r} has no second derivative; expected 'direct'.")

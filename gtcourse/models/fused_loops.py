@@ -85,7 +85,7 @@ def dot_products(
 
 
 @inlined
-def subtract_largest(logits: Array, n: int, h: int, p: int, result: Array) -> None:
+def write_shifted(logits: Array, n: int, h: int, p: int, result: Array) -> None:
     """Writes a query's logits in one head, ``[n or more]``, less the largest, to the result."""
     largest = np.finfo(logits.dtype).min  # -inf less -inf would be NaN
     for j in range(n):
@@ -98,14 +98,14 @@ def subtract_largest(logits: Array, n: int, h: int, p: int, result: Array) -> No
 
 
 @inlined
-def write_factors(attention: Array, p: int, n: int, H: int, factor: Array) -> None:
-    """Writes what a query's exponentials are multiplied with in the softmax, ``[H]``."""
-    factor[:] = 0
+def write_reciprocal_sums(attention: Array, p: int, n: int, H: int, reciprocal: Array) -> None:
+    """Writes one over the sum of a query's exponentials in each head, ``[H]``."""
+    reciprocal[:] = 0
     for j in range(n):
         for h in range(H):
-            factor[h] += attention[p + j, h]
+            reciprocal[h] += attention[p + j, h]
     for h in range(H):
-        factor[h] = 1 / factor[h]
+        reciprocal[h] = 1 / reciprocal[h]
 
 
 # One pair. What a pair has for each head is written to all channels of the head, so that the loops

@@ -43,10 +43,10 @@ from gtcourse.models.fused_loops import (
     compiled,
     dot_products,
     keys_by_channel,
-    subtract_largest,
     sum_of_head,
-    write_factors,
     write_products,
+    write_reciprocal_sums,
+    write_shifted,
     write_to_head,
 )
 from gtcourse.models.grpe import GRPE, GRPEAttention, GRPELayer, RelationTables
@@ -146,18 +146,18 @@ def terms_of_rows(
     if tables.query is not None:
         context = products(key, tables.query * (key.shape[1] // H) ** -0.5, H)
         if attention.key_context == "query_row":
-            terms_of_query = total_of(terms_of_query, context)
+            terms_of_query = added(terms_of_query, context)
         else:
             terms_of_key = context  # Eq. 7
     if tables.bias is not None:
         scalars = tables.bias.T.expand(len(query), -1, -1)  # [n, H, T]
-        terms_of_query = total_of(terms_of_query, scalars)  # Eq. 4
+        terms_of_query = added(terms_of_query, scalars)  # Eq. 4
     return terms_of_query, terms_of_key
 
 
-def total_of(terms: Tensor | None, more: Tensor) -> Tensor:
-    """The sum of the two, where there may be no first."""
-    return more if terms is None else terms + more
+def added(terms: Tensor | None, term: Tensor) -> Tensor:
+    """The terms with one more; they are None before the first."""
+    return term if terms is None else terms + term
 
 
 def products(x: Tensor, table: Tensor, H: int) -> Tensor:
@@ -199,7 +199,7 @@ class _Attention(torch.autograd.Function):
             query_terms=terms_of_query is not None,
             key_terms=terms_of_key is not None,
             dropped=kept is not None,
-            of_relations=relations > 0,
+            with_relations=relations > 0,
         )
         nothing = query.new_empty(0, 0, 0)  # not read
         terms_of_query = nothing if terms_of_query is None else terms_of_query.contiguous()
@@ -280,7 +280,7 @@ class _Attention(torch.autograd.Function):
 
 @lru_cache
 def loops_of(
-    H: int, K: int, query_terms: bool, key_terms: bool, dropped: bool, of_relations: bool
+    H: int, K: int, query_terms: bool, key_terms: bool, dropped: bool, with_relations: bool
 ) -> Loops:
     """The loops for so many heads and channels, with the terms of GRPE that a model has.
 
@@ -293,7 +293,7 @@ def loops_of(
         query_terms: Whether there are ``terms_of_query``.
         key_terms: Whether there are ``terms_of_key``.
         dropped: Whether weights are multiplied with ``kept``.
-        of_relations: Whether the weights for each relation are wanted.
+        with_relations: Whether the weights for each relation are wanted.
 
     Shapes:
         q, k, v, heads and their gradients: ``[n, d]``
@@ -334,7 +334,7 @@ def loops_of(
                             of_head[j] += terms_of_query[i, h, relation]
                         if key_terms:
                             of_head[j] += terms_of_key[first + j, h, relation]
-                    subtract_largest(of_head, n, h, p, shifted)
+                    write_shifted(of_head, n, h, p, shifted)
                 p += n
 
     @compiled
@@ -349,7 +349,7 @@ def loops_of(
     ) -> None:
         """``attention`` holds exponentials before, and afterwards the softmax."""
         _ = steps
-        factor = np.empty(H, v.dtype)
+        reciprocal = np.empty(H, v.dtype)
         weights = np.empty(d, v.dtype)
         total = np.empty((1, d), v.dtype)
         p = 0
@@ -357,16 +357,16 @@ def loops_of(
             first = starts[b]
             n = starts[b + 1] - first
             for i in range(first, first + n):
-                write_factors(attention, p, n, H, factor)
+                write_reciprocal_sums(attention, p, n, H, reciprocal)
                 total[:] = 0
                 for j in range(n):
                     relation = pair[p + j]
                     for h in range(H):
-                        weight = attention[p + j, h] * factor[h]
+                        weight = attention[p + j, h] * reciprocal[h]
                         attention[p + j, h] = weight
                         if dropped:
                             weight *= kept[p + j, h]
-                        if of_relations:
+                        if with_relations:
                             by_relation[i, h, relation] += weight
                         write_to_head(weights, h, K, weight)
                     add_products(weights, v, first + j, d, total, 0)
@@ -408,7 +408,7 @@ def loops_of(
                     for h in range(H):
                         weight = attention[p + j, h]
                         gradient = sum_of_head(of_channel, h, K)
-                        if of_relations:
+                        if with_relations:
                             gradient += grad_by_relation[i, h, relation]
                         dropped_weight = weight
                         if dropped:

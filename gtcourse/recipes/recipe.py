@@ -301,8 +301,12 @@ def as_text(value: object) -> object:
 
 
 def _argument(value: object) -> str:
-    return str(as_text(value)) if isinstance(value, partial) else repr(value)
+    is_named = isinstance(value, partial | FunctionType | type)
+    return str(as_text(value)) if is_named else repr(value)
 
+
+# How a function or class as an argument was written until 0.12: ``as_text`` writes its name.
+EARLIER_NAME = re.compile(r"<(?:class '|function )(?:(?:\w+|<locals>)\.)*(\w+)'?(?: at 0x\w+)?>")
 
 # How an argument that is a ``partial`` was written before 0.11: ``as_text`` writes a call.
 EARLIER_PARTIAL = re.compile(
@@ -313,28 +317,31 @@ EARLIER_PARTIAL = re.compile(
 def read_call(text: object) -> object:
     """What :func:`as_text` wrote about a call, so that texts of two releases can be compared.
 
-    A call becomes a dictionary of the function and its arguments, by number or by name. A
+    A call becomes a dictionary with its "function" and its "arguments", by number or by name. A
     configuration has all of today's fields, with the defaults of those that the text does not have
     (:meth:`gtcourse.models.config.Config.complete`). Anything else stays as it is.
     """
+    todays = EARLIER_NAME.sub(r"\1", EARLIER_PARTIAL.sub(r"\1(", str(text)))
     try:
-        call = ast.parse(EARLIER_PARTIAL.sub(r"\1(", str(text)), mode="eval").body
+        call = ast.parse(todays, mode="eval").body
     except SyntaxError:
         return text
-    return _read(call) if isinstance(call, ast.Call) else text
+    return _text_or_call(call) if isinstance(call, ast.Call) else text
 
 
-def _read(value: ast.expr) -> Any:
+def _text_or_call(node: ast.expr) -> Any:
     """The dictionary of a call, or the text of another value."""
-    if not isinstance(value, ast.Call):
-        return ast.unparse(value)
-    function = ast.unparse(value.func)
-    given = {str(number): _read(each) for number, each in enumerate(value.args)}
-    given |= {str(keyword.arg): _read(keyword.value) for keyword in value.keywords}
+    if not isinstance(node, ast.Call):
+        return ast.unparse(node)
+    function = ast.unparse(node.func)
+    given = {str(number): value for number, value in enumerate(node.args)}
+    given |= {keyword.arg or "**": keyword.value for keyword in node.keywords}
     kind = vars(models).get(function)
     if isinstance(kind, type) and issubclass(kind, Config):
-        given = kind.complete(given)
-    return {"function": function, **given}
+        texts = {name: ast.unparse(value) for name, value in given.items()}
+        return {"function": function, "arguments": kind.complete(texts)}
+    arguments = {name: _text_or_call(value) for name, value in given.items()}
+    return {"function": function, "arguments": arguments}
 
 
 def adamw(lr: float, weight_decay: float = 0.0) -> partial[AdamW]:

@@ -101,8 +101,8 @@ class Checkpoint:
         fabric: connects the processes; all take part in saving, and the first one writes.
         identity: by name, what a checkpoint and the run that resumes it have to share.
         parts: model, optimizer and schedule, by name; :meth:`restore` changes them in place.
-        complete: turns the identity in a file, which an earlier release may have written, into
-            what today's release would have written.
+        complete: turns the identity in a file of this model, which an earlier release may have
+            written, into what today's release would have written.
     """
 
     def __init__(
@@ -148,7 +148,9 @@ class Checkpoint:
         if not self.path.exists():
             return Progress()
         state = self._read()
-        saved = self.complete(state["run"])
+        saved = state["run"]
+        if saved.keys() <= self.identity.keys():  # another model has other fields
+            saved = self.complete(saved)
         ours = {
             name: value
             for name, value in self.identity.items()
@@ -167,7 +169,7 @@ class Checkpoint:
         except ValueError as error:
             raise ValueError(f"{error} {REMOVE}") from None
         expected = [*self.parts, "run", "random", "history", "current", "best_weights"]
-        if not isinstance(state, dict) or not isinstance(state.get("run"), dict):
+        if not isinstance(state, dict) or not _are_texts(state.get("run")):
             raise self._damaged("it describes no run")
         if missing := [name for name in expected if name not in state]:
             raise self._damaged(f"without {', '.join(missing)}")
@@ -190,6 +192,13 @@ class Checkpoint:
         return ValueError(
             f"{self.path} is damaged ({reason}); expected a checkpoint of this run. {REMOVE}"
         )
+
+
+def _are_texts(identity: object) -> bool:
+    """Whether this is a dictionary of texts, as the identity of a run is."""
+    if not isinstance(identity, dict):
+        return False
+    return all(isinstance(text, str) for text in [*identity, *identity.values()])
 
 
 def read_tensors(path: Path) -> dict[str, Any]:

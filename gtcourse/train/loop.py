@@ -422,15 +422,15 @@ class _Run:
         parts: dict[str, Part] = {"model": self.model, "optimizer": self.optimizer}
         if self.schedule is not None:
             parts["schedule"] = self.schedule
-        identity = self._identity()
         config = getattr(self.model, "config", None)
-        if isinstance(config, Config):
-            return Checkpoint(folder, self.fabric, identity, parts, config.complete)
-        return Checkpoint(folder, self.fabric, identity, parts)
+        complete = config.complete if isinstance(config, Config) else dict
+        return Checkpoint(folder, self.fabric, self._identity(config), parts, complete)
 
-    def _identity(self) -> dict[str, str]:
-        """What a checkpoint has to share with the run that continues it, by name."""
-        config = getattr(self.model, "config", None)
+    def _identity(self, config: object) -> dict[str, str]:
+        """What a checkpoint has to share with the run that continues it, by name.
+
+        The model's configuration may be of a class of the reader's own.
+        """
         # Variants of a model may have weights of the same shapes.
         identity = vars(config).copy() if is_dataclass(config) else {}
         identity["seed"] = self.settings.seed

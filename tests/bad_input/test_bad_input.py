@@ -1530,6 +1530,7 @@ RECORDS = [
             ("torch's pickle", torch_pickle, "cannot be read ("),
             ("weights alone", lambda p: torch.save({"w": torch.ones(1)}, p), NO_RUN),
             ("a list", lambda p: torch.save([1, 2], p), NO_RUN),
+            ("numbers in place of a run's texts", with_part("run", {"terms": 3}), NO_RUN),
             ("no weights", lacking("model"), "is damaged (without model); expected a checkpoint"),
             (
                 "no optimizer and no random numbers",

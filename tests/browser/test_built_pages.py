@@ -202,7 +202,8 @@ def test_core_sections_are_marked_in_headings_contents_and_card(chapters):
         marked = [mark.parent.get_text().split()[0] for mark in page.select("h2 > span.core")]
         contents = page.select("#pst-page-toc-nav a:has(> span.core)")
         assert [entry.get_text().split()[0] for entry in contents] == marked
-        assert marked == expected.get(number, marked)
+        if number in expected:
+            assert marked == expected[number]
         assert 3 < len(marked) < len(page.select("article h2"))
         others = [part.h2.text.split()[0] for part in page.find_all("section", class_="deeper")]
         numbered = [head.text.split()[0] for head in page.article.find_all("h2")]

@@ -482,7 +482,7 @@ def test_bars_of_the_terms_add_up_and_marks_join_the_weight_with_its_row_and_ato
 
     ends = host.locator(".weight").evaluate(
         """place => {
-          const path = place.querySelector(".lead path");
+          const path = place.querySelector(".connector path");
           const at = (length) => path.getPointAtLength(length).matrixTransform(path.getScreenCTM());
           const [start, end] = [at(0), at(path.getTotalLength())];
           const cell = place.querySelector(".mark").getBoundingClientRect();

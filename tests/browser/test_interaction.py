@@ -37,16 +37,17 @@ def test_the_table_of_contents_highlights_the_section_in_view(chapter):
     page.set_viewport_size({"width": 1280, "height": 800})
     page.wait_for_load_state()
     page.locator("h3", has_text="Exercise 4").evaluate("heading => heading.scrollIntoView()")
-    page.wait_for_function(
-        """() => {
-          const list = document.querySelector(".bd-sidebar-secondary");
-          const entry = [...list.querySelectorAll(".nav-link.active")].at(-1);
-          if (!entry?.textContent.includes("Exercise 4")) return false;
-          const [at, seen] = [entry, list].map((each) => each.getBoundingClientRect());
-          return at.bottom <= seen.bottom;
-        }"""
-    )
+    is_in_view = """() => {
+      const list = document.querySelector(".bd-sidebar-secondary");
+      const entry = [...list.querySelectorAll(".nav-link.active")].at(-1);
+      if (!entry?.textContent.includes("Exercise 4")) return false;
+      const [at, seen] = [entry, list].map((each) => each.getBoundingClientRect());
+      return at.bottom <= seen.bottom && seen.bottom <= innerHeight;
+    }"""
+    page.wait_for_function(is_in_view)
     assert page.locator(".bd-sidebar-secondary").evaluate("list => list.scrollTop") > 0
+    page.set_viewport_size({"width": 1280, "height": 400})
+    page.wait_for_function(is_in_view)
 
 
 def test_the_table_of_contents_highlights_the_section_after_jumps(chapter):
@@ -611,6 +612,46 @@ def test_wide_tables_fit_the_column_of_a_laptop(chapter):
     )
     assert letters
     assert min(letters) >= 12
+
+
+def test_a_table_that_fits_again_has_its_own_letters_again(chapter):
+    """A window of 900 px shows no contents at the side, so that its text is wider."""
+    page = chapter("07")
+    page.evaluate("window.bookReady")
+    fitted = page.locator(".bd-article table[data-fit]")
+    in_laptop = fitted.count()
+    assert in_laptop > 0
+    laptop = page.viewport_size
+    page.set_viewport_size({"width": 900, "height": 800})
+    expect(fitted).to_have_count(0)
+    page.set_viewport_size(laptop)
+    expect(fitted).to_have_count(in_laptop)
+
+
+def test_folded_sections_are_printed(chapter):
+    page = chapter("10")
+    page.evaluate("window.bookReady")
+    content = page.locator(".bd-article section.deeper > :not(h2):visible")
+    page.emulate_media(media="print")
+    unfolded = content.count()
+    assert unfolded > 0
+    page.emulate_media(media="screen")
+    page.get_by_role("checkbox", name="Core only").press("Space")
+    assert content.count() == 0
+    page.emulate_media(media="print")
+    printed = content.count()
+    page.emulate_media(media="screen")
+    assert printed == unfolded
+
+
+def test_the_core_alone_is_shown_where_nothing_can_be_stored(chapter, errors):
+    page = chapter("10")
+    page.evaluate("window.bookReady")
+    page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full'); }; }")
+    page.get_by_role("checkbox", name="Core only").press("Space")
+    assert page.locator(".deeper > p:visible").count() == 0
+    folded = page.get_by_role("button", name="Show", exact=True)
+    assert folded.count() == page.locator(".deeper").count()
 
 
 def test_the_text_width_does_not_depend_on_the_table_of_contents(page, book):

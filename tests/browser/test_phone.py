@@ -164,6 +164,7 @@ def test_a_click_enlarges_a_figure_to_a_laptops_window_with_its_scale_and_captio
     shown = figure.locator("svg[role=img]").bounding_box()["width"]
     figure.locator("svg[role=img]").click()
     dialog = page.locator("dialog.enlarged")
+    assert page.locator("#figure-6-4").count() == 1
     box = dialog.locator("svg").bounding_box()
     assert shown > 560
     assert box["width"] > shown

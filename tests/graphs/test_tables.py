@@ -10,7 +10,7 @@ import pytest
 import torch
 from rdkit.Chem.Scaffolds.MurckoScaffold import MurckoScaffoldSmiles
 
-from gtcourse.csv_file import class_names, read_text_table
+from gtcourse.csv_file import check_split, class_names, read_text_table
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.tables import (
     fold_split,
@@ -180,6 +180,24 @@ def test_a_table_that_was_read_before_is_not_read_again(tmp_path):
     assert [text.partition(":")[0] for text in skipped] == ["line 3", "line 4"]
     assert [graph.smiles for graph in found.graphs] == [graph.smiles for graph in expected.graphs]
     assert found.split.tolist() == expected.split.tolist() == [0, 1, 2]
+
+
+def test_a_table_that_lacks_a_column_is_rejected(tmp_path):
+    path = written(tmp_path, "smiles,y,part\nC,1,train\n")
+    table = read_text_table(path, "smiles", "y")
+    with pytest.raises(ValueError, match="has no column 'x'; expected one of smiles, y, part"):
+        read_csv(path, "smiles", ["x"], "regression", "part", table=table)
+
+
+def test_a_table_without_rows_is_rejected(tmp_path):
+    with pytest.raises(ValueError, match="has a header and no rows; expected a row for each"):
+        read_text_table(written(tmp_path, "smiles,y\n"), "smiles", "y")
+
+
+def test_a_column_without_parts_of_the_split_is_rejected(tmp_path):
+    path = written(tmp_path, "smiles,part\nC,a\nCC,b\n")
+    with pytest.raises(ValueError, match="line 2, column 'part' has 'a'; expected train, val or"):
+        check_split(read_text_table(path, "smiles", "part"), path, "part")
 
 
 def test_the_fold_is_part_of_the_data_sets_name(tmp_path):

@@ -161,7 +161,8 @@ def test_the_text_of_a_call_is_read_with_all_fields_of_its_configuration():
         if build.args and isinstance(build.args[0], Config):
             config = build.args[0]
             texts = {field: repr(value) for field, value in vars(config).items()}
-            assert found["0"] == {"function": type(config).__name__, **texts}
+            expected = {"function": type(config).__name__, "arguments": texts}
+            assert found["arguments"]["0"] == expected
 
 
 def test_texts_of_a_call_from_earlier_releases_are_read_like_todays():
@@ -178,6 +179,29 @@ def test_texts_of_a_call_from_earlier_releases_are_read_like_todays():
     encoded = partial(with_weights, get_recipe("graphormer-base/pcqm4m").build_model, "a")
     assert "at 0x" not in as_text(encoded)
     assert read_call(f"with_weights({encoded.args[0]!r}, 'a')") == read_call(as_text(encoded))
+
+
+def a_readers_model():
+    """What a recipe's ``build_model`` may be."""
+
+
+def test_functions_and_classes_in_a_call_are_written_by_their_names():
+    build = partial(with_weights, a_readers_model, loss=torch.nn.L1Loss)
+    text = as_text(build)
+    assert text == "with_weights(a_readers_model, loss=L1Loss)"
+    arguments = {"0": "a_readers_model", "loss": "L1Loss"}
+    assert read_call(text) == {"function": "with_weights", "arguments": arguments}
+    earlier = f"with_weights({a_readers_model!r}, loss={torch.nn.L1Loss!r})"
+    assert "function a_readers_model at 0x" in earlier
+    assert read_call(earlier) == read_call(text)
+
+
+def test_arguments_of_any_name_are_read():
+    assert read_call("build(function=3)") != read_call("build(function=4)")
+    assert read_call("build(function=3)")["function"] == "build"
+    assert read_call("build(**settings)")["arguments"] == {"**": "settings"}
+    of_grpe = read_call("GRPEConfig(terms=3, d_model=f(x))")["arguments"]
+    assert [of_grpe["terms"], of_grpe["d_model"]] == ["3", "f(x)"]
 
 
 def test_other_texts_than_calls_are_left_as_they_are():

@@ -11,7 +11,9 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.graphs import MISSING_LABEL, DenseLoader
+from gtcourse.graphs.io import write_tensors
 from gtcourse.models import BagTransformer, BagTransformerConfig
+from gtcourse.train.checkpoint import read_tensors
 from gtcourse.train.loop import evaluate, fit, train_step
 from gtcourse.train.tasks import graph_multiclass, graph_regression
 from tests.train.small_run import EPOCHS, graphs, run, small_model, without_time
@@ -199,6 +201,17 @@ def test_resuming_from_the_checkpoint_of_another_run_raises(tmp_path, changes, n
     run(tmp_path, epochs=1)
     with pytest.raises(ValueError, match=f"belongs to another run, different in {name};"):
         run(tmp_path, epochs=2, **changes)
+
+
+def test_fields_of_another_models_checkpoint_are_not_completed(tmp_path):
+    """The other model has no field ``num_targets``, whose default this one uses."""
+    run(tmp_path, epochs=1)
+    state = read_tensors(tmp_path / "last.ckpt")
+    assert state["run"].pop("num_targets") == "1"
+    state["run"]["num_classes"] = "10"
+    write_tensors(tmp_path / "last.ckpt", state)
+    with pytest.raises(ValueError, match="run, different in num_classes, num_targets; expected"):
+        run(tmp_path, epochs=2)
 
 
 @pytest.mark.parametrize("every", [None, 3])

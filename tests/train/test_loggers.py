@@ -76,7 +76,7 @@ os._exit(0)
 """
 
 
-@pytest.mark.nightly  # it can change only with the library's version
+@pytest.mark.nightly  # about 10 s, and nothing of ours runs
 @pytest.mark.skipif(find_spec("tensorboard") is not None, reason="it then uses another writer")
 @pytest.mark.parametrize(("disk", "ends"), [("full", "blocked"), ("free", "finished")])
 def test_fabrics_logger_blocks_after_a_failed_write(tmp_path, disk, ends):

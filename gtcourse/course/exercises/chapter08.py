@@ -153,12 +153,13 @@ def _without_pairs(answer, x, R, relation):
         return answer(x, R, relation)
 
 
-# Not symmetric, so that (i, j) and (j, i) can be told apart.
-RELATION, MORE_RELATIONS = (
-    torch.tensor([[(i * i + 3 * j + (i * j) % 5) % T for j in range(11)] for i in range(11)])
-    for T in (4, 6)
-)
-OTHER = (*random((3, 6, 8)), MORE_RELATIONS[:9, 1:10])
+def _relations(T: int):
+    """One of T relations for each pair of 11 nodes; (i, j) and (j, i) can have different ones."""
+    number_of = [[(i * i + 3 * j + (i * j) % 5) % T for j in range(11)] for i in range(11)]
+    return torch.tensor(number_of)
+
+
+OTHER = (*random((3, 6, 8)), _relations(6)[:9, 1:10])
 
 
 def _keys(draw: Draw):
@@ -171,7 +172,7 @@ def _keys(draw: Draw):
 
 
 @compare(
-    (*random((2, 11, 13), (2, 4, 13)), RELATION),
+    (*random((2, 11, 13), (2, 4, 13)), _relations(4)),
     (*random((3, 9, 8), seed=2), *OTHER),
     once=_all_at_once,
     run=_without_pairs,
@@ -201,7 +202,7 @@ def _averaged(sums, dim, index, a):
 
 
 @compare(
-    (random((2, 11, 11))[0].softmax(dim=-1), *random((2, 4, 13)), RELATION),
+    (random((2, 11, 11))[0].softmax(dim=-1), *random((2, 4, 13)), _relations(4)),
     (*random((3, 9, 9), seed=2), *OTHER),
     run=_without_pairs,
     drawn=_weights,

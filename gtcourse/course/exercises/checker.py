@@ -20,6 +20,7 @@ from functools import partial, wraps
 from inspect import signature, unwrap
 from operator import index
 from types import CodeType, FunctionType
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -27,13 +28,16 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gtcourse.course.exercises.diagnosis import OTHER_FACTORS, place_of, relations
-from gtcourse.course.exercises.drawing import Draw, OutOfTime, smallest
+from gtcourse.course.exercises.drawing import Case, Draw, OutOfTime, smallest
 
 UNATTEMPTED = "Not attempted yet:"
 """How the answer to an unattempted exercise begins; the book does not show it."""
 
 SECONDS = 20.0
 """How long a check may compute; most right answers take less than two seconds."""
+
+WAITING = 10
+"""How many times as long a check may take if other programs compute, or if the answer waits."""
 
 DRAWN = 200
 """How many cases are drawn for an answer that is right in the fixed ones."""
@@ -63,17 +67,24 @@ class TookTooLong(BaseException):
     """The time limit has passed; ``except Exception`` in the reader's code does not catch it."""
 
 
+class WaitedTooLong(TookTooLong):
+    """The limit on the clock has passed, but the answer has computed for less than its time."""
+
+
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
     """Raises :class:`TookTooLong` in this thread when it has computed for longer than the limit.
 
     The time in which other programs use the processor does not count, except on systems without a
-    clock for a single thread, such as macOS. The error is raised between two steps of Python. An
-    endless loop is stopped, but a single long operation of PyTorch is not.
+    clock for a single thread, such as macOS. :class:`WaitedTooLong` is raised when ``WAITING``
+    times the limit has passed on the clock. Both are raised between two steps of Python. An endless
+    loop is stopped, also one that sleeps, but a single long operation of PyTorch, or a single call
+    that waits without end, is not.
     """
     thread = ctypes.c_ulong(threading.get_ident())
     clock = _clock_of_this_thread()
     end = clock() + seconds
+    last = time.monotonic() + WAITING * seconds
     lock = threading.Lock()
     running = True
 
@@ -89,10 +100,12 @@ def time_limit(seconds: float) -> Iterator[None]:
             if not running:
                 return
             left = end - clock()
-            if left > 0:
-                timer = start_timer(left + 0.01)
+            left_to_wait = last - time.monotonic()
+            if left > 0 and left_to_wait > 0:
+                timer = start_timer(min(left, left_to_wait) + 0.01)
             else:
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TookTooLong))
+                error = TookTooLong if left <= 0 else WaitedTooLong
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(error))
 
     timer = start_timer(seconds)
     try:
@@ -129,6 +142,9 @@ def checker(check: Callable[..., str | None]) -> Callable[..., Result]:
         try:
             with time_limit(SECONDS):
                 note = check(_attempted(answer), *rest)
+        except WaitedTooLong:
+            limit = f"your code was stopped after {WAITING * SECONDS:g} seconds, in most of which "
+            return Result(False, limit + "it computed nothing: does it wait for something?")
         except TookTooLong:
             limit = f"your code was stopped after {SECONDS:g} seconds: is there an endless loop?"
             return Result(False, limit)
@@ -220,7 +236,8 @@ class compare:  # noqa: N801 (a decorator)
         gradients: bool = False,
         drawn: Callable[[Draw], Sequence] | None = None,
     ) -> None:
-        self.cases = [*cases, [x.double() if _is_float(x) else x for x in cases[-1]]]
+        in_double = [x.double() if _is_float(x) else x for x in cases[-1]]
+        self.cases = [Case(case) for case in (*cases, in_double)]
         self.once = once
         self.run = run or (lambda answer, *arguments: answer(*arguments))
         self.view = view or (lambda result, *arguments: result)
@@ -229,11 +246,11 @@ class compare:  # noqa: N801 (a decorator)
         self.atol = atol
         self.gradients = gradients
         self.drawn = drawn
-        self.lasting = {id(case) for case in self.cases}  # and the drawn cases, which are kept too
-        self.known: dict[str, _Results] = {}
+        self.of_mistakes: dict[str, _Results] = {}
 
     def __call__(self, reference: Callable) -> Callable[..., Result]:
         self.reference = reference
+        self.of_reference = _Results(self.run, reference)
         self.names = list(signature(reference).parameters)
         checked = checker(wraps(reference)(lambda answer: self.check(answer)))
         del checked.__wrapped__  # its arguments are not the checker's
@@ -241,9 +258,9 @@ class compare:  # noqa: N801 (a decorator)
         checked.drawn = self.drawn
         return checked
 
-    def results_of(self, name: str, answer: Callable) -> _Results:
-        """The results of the reference, or of a mistake with this hint, for all answers."""
-        return self.known.setdefault(name, _Results(self.run, answer, kept=self.lasting))
+    def results_of(self, hint: str, wrong: Callable) -> _Results:
+        """The results of the mistake with this hint, which are the same for every answer."""
+        return self.of_mistakes.setdefault(hint, _Results(self.run, wrong))
 
     def check(self, answer: Callable) -> str | None:
         """Raises :class:`Mistake` for the first difference from the reference.
@@ -262,20 +279,20 @@ class compare:  # noqa: N801 (a decorator)
         require(same, f"a later call changes the result of an earlier one: {hint}")
         return self.check_drawn(answer, self.drawn) if self.drawn else None
 
-    def check_case(self, answer: Callable, case: Sequence, cause: Callable | None = None) -> object:
+    def check_case(self, answer: Callable, case: Case, cause: Callable | None = None) -> object:
         """Raises :class:`Mistake` if the result differs in this case, and returns it.
 
         Args:
             cause: searches for a sentence that says more than which entries are wrong.
         """
-        is_drawn = not any(case is one for one in self.cases)
-        given = deepcopy(case)
+        is_drawn = case not in self.cases
+        given = deepcopy(case.arguments)
         try:
             got = self.run(answer, *given)
         except RuntimeError as error:
-            if case is self.cases[0] or is_drawn:
+            if case == self.cases[0] or is_drawn:
                 raise
-            if not any(map(_is_float, case)):
+            if not any(map(_is_float, case.arguments)):
                 raise Mistake(self.with_arguments(_raised(error), case)) from error
             hint = (
                 "Is a size or a dtype hard-coded? Make new tensors with `x.new_zeros(...)` or "
@@ -283,12 +300,12 @@ class compare:  # noqa: N801 (a decorator)
             )
             start = "your code runs for other sizes or dtypes, but here it raised"
             raise Mistake(f"{start}: {error}. {hint}") from error
-        for name, x, y in zip(self.names, case, given, strict=False):
+        for name, x, y in zip(self.names, case.arguments, given, strict=False):
             same = torch.equal(x, y) if isinstance(x, Tensor) else repr(x) == repr(y)
             require(same, f"`{name}` has been changed in place; work on a copy (clone).")
         if self.parts and isinstance(got, Tensor | np.ndarray):
             got = list(got)
-        right = self.results_of("", self.reference)(case)
+        right = self.of_reference(case)
         fits = not self.parts or (isinstance(got, tuple | list) and len(got) == len(self.parts))
         require(fits, f"expected {len(self.parts)} results: {', '.join(self.parts)}.")
         for part, name in enumerate(self.parts or [""]):
@@ -310,18 +327,14 @@ class compare:  # noqa: N801 (a decorator)
         """
         end = time.thread_time() + SECONDS / 4
         checked = 0
-        failed = False
 
-        def fails(case: Sequence) -> bool:
-            nonlocal checked, failed
+        def fails(case: Case) -> bool:
+            nonlocal checked
             if time.thread_time() > end:
                 raise OutOfTime
-            if not failed:  # not yet one of the smaller cases, each of which is new
-                self.lasting.add(id(case))
             try:
                 self.check_case(answer, case)
             except Exception:
-                failed = True
                 return True
             checked += 1
             return False
@@ -329,7 +342,7 @@ class compare:  # noqa: N801 (a decorator)
         try:
             case = smallest(drawn, fails, DRAWN)
         except OutOfTime:
-            return f"(Your code is slow: only {checked} of {DRAWN} more inputs were checked.)"
+            return f"(Your code is slow: only {checked} of the {DRAWN} random inputs were checked.)"
         if case is None:
             return None
         try:
@@ -340,21 +353,21 @@ class compare:  # noqa: N801 (a decorator)
             raise Mistake(self.with_arguments(_raised(error), case)) from error
         raise Mistake("two calls with the same arguments give different results.")
 
-    def with_arguments(self, fault: str, case: Sequence) -> str:
+    def with_arguments(self, fault: str, case: Case) -> str:
         """The fault, after the arguments that it was found for."""
         if fault.startswith(("for ", "after ")):  # the explanation names them
             return fault
-        named = zip(self.names, case, strict=False)
+        named = zip(self.names, case.arguments, strict=False)
         return f"for {', '.join(f'`{name}` = {_written(x)}' for name, x in named)}: {fault}"
 
-    def difference(self, got, right, case: Sequence, part: int) -> str | None:
+    def difference(self, got, right, case: Case, part: int) -> str | None:
         """What distinguishes a result, or a part of it, from the right one."""
         if self.parts:
             got = got[part]
             right = right[part]
         if fault := _another_kind(got, right):
             return fault
-        one, other = (self.view(_like(each, right), *case) for each in (got, right))
+        one, other = (self.view(_like(each, right), *case.arguments) for each in (got, right))
         if _equal(one, other, self.atol):
             kind = getattr(one, "dtype", None)
             if getattr(other, "dtype", None) == torch.bool and kind != torch.bool:
@@ -363,7 +376,7 @@ class compare:  # noqa: N801 (a decorator)
                 return f"expected single or double precision, got {kind}, which has three digits."
             return None
         if self.explain:
-            return self.explain(_like(got, right), right, *case)
+            return self.explain(_like(got, right), right, *case.arguments)
         if isinstance(other, Tensor) and other.dim():
             shown = one, other
             if isinstance(right, Tensor) and right.shape == other.shape:
@@ -371,9 +384,9 @@ class compare:  # noqa: N801 (a decorator)
             return place_of(~_close(one, other, self.atol), *shown)
         return f"expected {_shown(other)}, got {_shown(one)}."
 
-    def cause(self, answer: Callable, case: Sequence, part: int) -> str | None:
+    def cause(self, answer: Callable, case: Case, part: int) -> str | None:
         """A sentence that fits this case and all others and names the likely mistake."""
-        count = len(case)
+        count = len(case.arguments)
         known = self.reference.mistakes.items()
         got = _Results(self.run, answer)
         return (
@@ -382,14 +395,14 @@ class compare:  # noqa: N801 (a decorator)
             or self.hint(self.changes(CHANGED_NUMBERS, count), got, case, part)
         )
 
-    def cause_of_drawn(self, answer: Callable, case: Sequence, part: int) -> str | None:
+    def cause_of_drawn(self, answer: Callable, case: Case, part: int) -> str | None:
         """A sentence that fits this case and names the likely mistake, which all others hide."""
         known = self.reference.mistakes.items()
-        likely = [*known, *self.misreadings(len(case))]
+        likely = [*known, *self.misreadings(len(case.arguments))]
         return self.hint(likely, _Results(self.run, answer), case, part, may_raise=False)
 
     def hint(
-        self, likely: Iterable, got: _Results, case: Sequence, part: int, may_raise: bool = True
+        self, likely: Iterable, got: _Results, case: Case, part: int, may_raise: bool = True
     ) -> str | None:
         """The hint of the mistake with the answer's results in this case and in all others.
 
@@ -397,19 +410,19 @@ class compare:  # noqa: N801 (a decorator)
             got: the results of the answer.
             may_raise: whether the mistake, or the answer, may raise in the other cases.
         """
-        others = [one for one in self.cases if one is not case]
+        others = [one for one in self.cases if one != case]
         cases = sorted([case, *others], key=_size)  # most hints fail in a small case
         for hint, wrong in likely:
             expected = self.results_of(hint, wrong)
             for other in cases:
                 same = self.agree(got, expected, other, part)
-                if same is False or (same is None and (other is case or not may_raise)):
+                if same is False or (same is None and (other == case or not may_raise)):
                     break
             else:
                 return hint
         return None
 
-    def agree(self, one: _Results, other: _Results, case: Sequence, part: int) -> bool | None:
+    def agree(self, one: _Results, other: _Results, case: Case, part: int) -> bool | None:
         """Whether two answers have equal results; None if the first, or both, raise."""
         with warnings.catch_warnings(action="ignore"):
             try:
@@ -430,7 +443,7 @@ class compare:  # noqa: N801 (a decorator)
         for case in self.cases[:-1]:  # the last is the one before it, in double precision
             try:
                 got = answer(case)
-                right = self.results_of("", self.reference)(case)
+                right = self.of_reference(case)
                 if self.difference(got, right, case, part) is None:
                     continue
                 if self.parts:
@@ -442,8 +455,8 @@ class compare:  # noqa: N801 (a decorator)
                 right = right.detach().double()
                 if _equal(got, right, self.atol):  # wrong in its type only
                     return None
-                names = zip(self.names, case, strict=False)
-                floats = {name: x.double() for name, x in names if _is_float(x)}
+                named = zip(self.names, case.arguments, strict=False)
+                floats = {name: x.double() for name, x in named if _is_float(x)}
                 here = relations(got, right, self.atol, **floats)
                 if not is_number:  # of flags and whole numbers, the wrong entries say more
                     here = {kind: said for kind, said in here.items() if kind not in OF_NUMBERS}
@@ -504,11 +517,11 @@ class compare:  # noqa: N801 (a decorator)
         changed[i] = change(arguments[i])
         return self.reference(*changed)
 
-    def slopes(self, answer: Callable, case: Sequence) -> dict[str, Tensor]:
+    def slopes(self, answer: Callable, case: Case) -> dict[str, Tensor]:
         """The gradients of a fixed random combination of the result's entries."""
-        given = dict(zip(self.names, deepcopy(case), strict=False))
+        given = dict(zip(self.names, deepcopy(case.arguments), strict=False))
         inputs = {name: x.requires_grad_() for name, x in given.items() if _is_float(x)}
-        result = self.view(self.run(answer, *given.values()), *case)
+        result = self.view(self.run(answer, *given.values()), *case.arguments)
         if not inputs or not result.requires_grad:
             return {}
         weights = random(result.shape, seed=7)[0].to(result.dtype)
@@ -532,43 +545,46 @@ class compare:  # noqa: N801 (a decorator)
 
 
 class _Results:
-    """The results of an answer, computed once for each case.
+    """The results of an answer, computed once for each case and kept as long as the case is.
 
     Args:
         run: how the answer is called.
-        kept: the ids of the cases whose results are kept; all of them if None.
     """
 
-    def __init__(self, run: Callable, answer: Callable, kept: set[int] | None = None) -> None:
+    def __init__(self, run: Callable, answer: Callable) -> None:
         self.run = run
         self.answer = answer
-        self.kept = kept
-        self.found: dict[int, object] = {}
+        self.found: WeakKeyDictionary[Case, object] = WeakKeyDictionary()
 
-    def __call__(self, case: Sequence) -> object:
-        """Raises what the answer raised in this case."""
-        result = self.found[id(case)] if id(case) in self.found else self.new(case)
-        if isinstance(result, Exception):
-            raise result
+    def __call__(self, case: Case) -> object:
+        """Raises what the answer raises in this case, and later :class:`_HasRaised`.
+
+        What it raises is not kept, because an exception holds the variables of its call.
+        """
+        if case not in self.found:
+            try:
+                self.found[case] = _copy(self.run(self.answer, *deepcopy(case.arguments)))
+            except Exception:
+                self.found[case] = _HasRaised
+                raise
+        result = self.found[case]
+        if result is _HasRaised:
+            raise _HasRaised
         return result
 
-    def new(self, case: Sequence) -> object:
-        """The result of one more call, or what it raised."""
-        try:
-            result = _copy(self.run(self.answer, *deepcopy(case)))
-        except Exception as error:
-            result = error
-        if self.kept is None or id(case) in self.kept:
-            self.found[id(case)] = result
-        return result
+
+class _HasRaised(Exception):  # noqa: N818 (a state of the answer, not an error)
+    """An earlier call with this case raised."""
 
 
 def _copy(result: object) -> object:
     """A result that later calls of the answer do not change."""
     if isinstance(result, Tensor):
         return result.detach().clone()
-    if isinstance(result, tuple | list):
-        return [*map(_copy, result)] if isinstance(result, list) else (*map(_copy, result),)
+    if isinstance(result, list):
+        return [_copy(part) for part in result]
+    if isinstance(result, tuple):
+        return tuple(_copy(part) for part in result)
     return deepcopy(result)
 
 
@@ -730,9 +746,9 @@ def _codes(answer: Callable) -> list[CodeType]:
     return found
 
 
-def _size(case: Sequence) -> int:
+def _size(case: Case) -> int:
     """How many numbers the arguments have."""
-    return sum(x.numel() for x in case if isinstance(x, Tensor))
+    return sum(x.numel() for x in case.arguments if isinstance(x, Tensor))
 
 
 def _is_float(x: object) -> bool:

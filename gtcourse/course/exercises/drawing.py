@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from hashlib import shake_256
 
@@ -104,11 +105,20 @@ MOST_TRIES = 2000
 """How many cases are tried to find a smaller one that fails as well."""
 
 
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The arguments of one call. A case is equal to itself alone, so it can be a key of results."""
+
+    arguments: Sequence
+
+
 class OutOfTime(Exception):  # noqa: N818 (nothing is wrong)
     """There is no time for more cases."""
 
 
-def smallest(case: Callable[[Draw], Sequence], fails: Callable[[Sequence], bool], count: int):
+def smallest(
+    case: Callable[[Draw], Sequence], fails: Callable[[Case], bool], count: int
+) -> Case | None:
     """The smallest case for which ``fails`` is true, or None if there is none among ``count``.
 
     The same cases are drawn each time and everywhere. If ``fails`` raises :class:`OutOfTime` after
@@ -125,10 +135,10 @@ def smallest(case: Callable[[Draw], Sequence], fails: Callable[[Sequence], bool]
 
 
 @cache
-def drawn_case(case: Callable[[Draw], Sequence], number: int) -> tuple[Sequence, bytes]:
-    """A case, drawn once for all answers, so that nothing may change it, and the bytes it read."""
+def drawn_case(case: Callable[[Draw], Sequence], number: int) -> tuple[Case, bytes]:
+    """A case and the bytes that it was drawn from. All answers share it, so it must not change."""
     tape = Tape(drawn_bytes(number))
-    return case(Draw(tape)), tape.read
+    return Case(case(Draw(tape))), tape.read
 
 
 class Tape:
@@ -176,8 +186,8 @@ class Search:
     def __init__(
         self,
         case: Callable[[Draw], Sequence],
-        fails: Callable[[Sequence], bool],
-        found: Sequence,
+        fails: Callable[[Case], bool],
+        found: Case,
         read: bytes,
     ) -> None:
         self.case = case
@@ -243,7 +253,7 @@ class Search:
             return False
         self.tries += 1
         tape = Tape(written)
-        one = self.case(Draw(tape))
+        one = Case(self.case(Draw(tape)))
         is_smaller = (len(tape.read), tape.read) < (len(self.read), self.read)
         if not (is_smaller and self.fails(one)):
             return False

@@ -1068,6 +1068,24 @@ def test_an_endless_loop_is_stopped(monkeypatch):
 @pytest.mark.skipif(
     not hasattr(time, "pthread_getcpuclockid"), reason="there is no clock for a single thread"
 )
+def test_an_answer_that_waits_is_stopped(monkeypatch):
+    monkeypatch.setattr("gtcourse.course.exercises.checker.SECONDS", 0.1)
+    end = time.monotonic() + 10
+
+    def waits(*arguments):
+        while time.monotonic() < end:  # much later than the limit of one second
+            time.sleep(0.01)
+        return c3.check_layers_needed.reference(*arguments)
+
+    result = c3.check_layers_needed(waits)
+    assert time.monotonic() < end
+    assert result.passed is False
+    assert "stopped after 1 seconds, in most of which it computed nothing" in result.message
+
+
+@pytest.mark.skipif(
+    not hasattr(time, "pthread_getcpuclockid"), reason="there is no clock for a single thread"
+)
 def test_the_time_that_other_programs_take_does_not_count():
     begin = time.perf_counter()
     with time_limit(0.1):  # raises at its end if the time on the clock counted

@@ -1,6 +1,7 @@
 """Wrong answers that are right in many cases are rejected, with the smallest case found."""
 
 import contextlib
+import gc
 import itertools
 import math
 import os
@@ -8,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+import weakref
 from hashlib import sha256
 from importlib import import_module
 
@@ -20,6 +22,7 @@ from gtcourse.course.exercises import checker
 from gtcourse.course.exercises.checker import compare, mistake
 from gtcourse.course.exercises.drawing import (
     PLAIN,
+    Case,
     Draw,
     OutOfTime,
     Tape,
@@ -90,7 +93,11 @@ def test_the_same_case_is_found_each_time_and_nothing_is_printed_or_written(
     capfd, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    found = [smallest(_row, lambda case: case[0].sum() > 4, 200)[0].tolist() for _ in range(2)]
+
+    def has_large_sum(case):
+        return case.arguments[0].sum() > 4
+
+    found = [smallest(_row, has_large_sum, 200).arguments[0].tolist() for _ in range(2)]
     assert found[0] == found[1]
     assert sum(found[0]) > 4
     assert smallest(_row, lambda case: False, 20) is None
@@ -125,10 +132,72 @@ def test_the_reference_is_computed_once_for_all_answers():
     assert next(calls) == checker.DRAWN + 4
 
 
-def test_all_cases_are_drawn_however_slow_the_machine_is():
+def test_a_reference_that_was_stopped_is_computed_again():
     calls = itertools.count()
-    assert check_itself(lambda x: (next(calls), x * 1)[1]).message == "The result is x."
+
+    @compare([torch.tensor([1.0, 2.0])], [torch.tensor([3.0, 1.0, 2.0])])
+    def check_copy(x):
+        """The result is x."""
+        if next(calls) == 0:
+            raise checker.TookTooLong
+        return x * 1
+
+    assert "is there an endless loop?" in check_copy(torch.clone).message
+    assert check_copy(torch.clone).passed
+
+
+def test_the_smaller_cases_of_a_search_are_not_kept():
+    def cases():
+        gc.collect()
+        return sum(isinstance(each, Case) for each in gc.get_objects())
+
+    assert check_itself(torch.abs).passed is False
+    first = cases()
+    assert first > 3
+    assert check_itself(lambda x: x.clamp(min=-2.0)).passed is False
+    assert cases() <= first + checker.DRAWN  # those that all answers share
+    between = cases()
+    assert check_itself(lambda x: x.clamp(min=-2.0)).passed is False
+    assert cases() == between
+
+
+def test_all_cases_are_drawn_however_slow_the_machine_is(monkeypatch):
+    """Here an hour passes on the clock between two looks at it, in which others compute."""
+    hours = itertools.count(step=3600.0)
+    for clock in ("time", "monotonic", "perf_counter"):
+        monkeypatch.setattr(time, clock, lambda: next(hours))
+    monkeypatch.setattr(checker, "time_limit", lambda seconds: contextlib.nullcontext())
+    calls = itertools.count()
+
+    def answer(x):
+        next(calls)
+        return x * 1
+
+    assert check_itself(answer).message == "The result is x."
     assert next(calls) == checker.DRAWN + 3  # and three fixed cases
+
+
+def test_a_mistake_that_raises_is_called_once_a_case_and_its_variables_are_not_kept():
+    held = []
+
+    def raises(x):
+        variable = x * 1
+        held.append(weakref.ref(variable))
+        raise ValueError
+
+    @compare([torch.tensor([1.0, 2.0])], [torch.tensor([3.0, 1.0, 2.0])])
+    @mistake("this is never the result.", raises)
+    def check_copy(x):
+        """The result is x."""
+        return x * 1
+
+    assert check_copy(torch.neg).passed is False
+    calls = len(held)
+    assert calls > 0
+    assert check_copy(torch.neg).passed is False
+    assert len(held) == calls
+    gc.collect()
+    assert [variable() for variable in held] == [None] * calls
 
 
 def test_a_check_that_runs_out_of_time_says_how_many_cases_it_has_drawn(monkeypatch):
@@ -146,7 +215,7 @@ def test_a_check_that_runs_out_of_time_says_how_many_cases_it_has_drawn(monkeypa
     assert result.passed
     start, note = result.message.split(" (")
     assert start == "The result is x."
-    assert note == "Your code is slow: only 11 of 200 more inputs were checked.)"
+    assert note == "Your code is slow: only 11 of the 200 random inputs were checked.)"
 
 
 def test_a_search_that_runs_out_of_time_keeps_the_smallest_case_so_far():
@@ -155,12 +224,23 @@ def test_a_search_that_runs_out_of_time_keeps_the_smallest_case_so_far():
     def fails(case):
         if next(tries) > 20:
             raise OutOfTime
-        return case[0].sum() > 4
+        return case.arguments[0].sum() > 4
 
-    [x] = smallest(_row, fails, 200)
+    [x] = smallest(_row, fails, 200).arguments
     assert x.sum() > 4
+
+
+def test_a_search_that_runs_out_of_time_before_any_case_fails_says_so():
+    tries = itertools.count()
+
+    def fails(case):
+        if next(tries) > 20:
+            raise OutOfTime
+        return False
+
     with pytest.raises(OutOfTime):
-        smallest(_row, lambda case: next(tries) < 0 or fails(case), 200)
+        smallest(_row, fails, 200)
+    assert next(tries) == 22
 
 
 DRAWING = [check for check in CHECKERS.values() if getattr(check, "drawn", None)]
@@ -228,7 +308,7 @@ def test_a_size_is_made_smaller_together_with_what_has_this_size():
     def rows(draw):
         return [draw.numbers(draw.size(5), 3), draw.number(0, 9)]
 
-    [x, number] = smallest(rows, lambda case: case[1] >= 5, 200)
+    [x, number] = smallest(rows, lambda case: case.arguments[1] >= 5, 200).arguments
     assert x.shape == (1, 3)
     assert not x.any()
     assert number == 5

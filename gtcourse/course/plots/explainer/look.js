@@ -226,8 +226,8 @@ gtcourse.look = (function () {
     .path .number { display: inline-block; min-width: 3.1rem; text-align: right; }
     .signed i { position: absolute; inset: 0 auto 0 0; }
     .signed u { position: absolute; left: calc(50% - .5px); top: -2px; bottom: -2px; border-left: 1px solid currentColor; opacity: .6; }
-    .lead { position: absolute; inset: 0; width: 100%; height: 100%; pointer-events: none; overflow: visible; }
-    .lead path { fill: none; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 5 3; opacity: .7; }
+    .connector { position: absolute; inset: 0; width: 100%; height: 100%; pointer-events: none; overflow: visible; }
+    .connector path { fill: none; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 5 3; opacity: .7; }
     .length { font-size: 12.5px; }
 
     /* Two models side by side: what they share is above, and each has a panel of the same size. */

@@ -69,7 +69,7 @@
           <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow" role="group" aria-label="layers: arrow keys choose one"></div>
           <h2 class="of-layer"></h2><div class="maps" role="group"></div>
           <div class="weight"><div><h2>3 · One weight</h2><div class="matrix" tabindex="0" role="group"
-            aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div><svg class="lead" aria-hidden="true"></svg></div></div></div></div></div></div>`;
+            aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div><svg class="connector" aria-hidden="true"></svg></div></div></div></div></div></div>`;
     const find = (selector) => root.querySelector(selector);
     const all = (selector) => [...root.querySelectorAll(selector)];
     const about = () => ABOUT[state.model.kind];
@@ -419,6 +419,12 @@
       find(".left > .changed").textContent = differences();
     }
 
+    const circleOf = (disc) => ({
+      x: Number(disc.getAttribute("cx")),
+      y: Number(disc.getAttribute("cy")),
+      r: Number(disc.getAttribute("r")),
+    });
+
     let arrowOf = "";  // the pair for which the arrow was drawn last
 
     /** From the atom that is looked at to the one that looks: the way of the message. It grows when a pair is chosen. */
@@ -426,18 +432,24 @@
       const svg = find(".molecule svg");
       svg.querySelectorAll(".arrow").forEach((arrow) => arrow.remove());
       const discs = svg.querySelectorAll(".disc");
-      const [to, from] = [i(), j()].map((token) => discs[token - result.first]);
+      const to = discs[i() - result.first];
+      const from = discs[j() - result.first];
       if (state.effects || state.scope !== "weight" || !from || !to || from === to || isRemoved(i()) || isRemoved(j())) return;
-      const [[x, y, r], [u, v]] = [from, to].map((disc) => ["cx", "cy", "r"].map((name) => Number(disc.getAttribute(name))));
-      const [across, down, away] = [u - x, v - y, Math.hypot(u - x, v - y)];
+      const { x, y, r } = circleOf(from);
+      const { x: u, y: v } = circleOf(to);
+      const across = u - x;
+      const down = v - y;
       const { width, height } = svg.viewBox.baseVal;
       const outward = ((x + u - width) * -down + (y + v - height) * across) < 0 ? -1 : 1;
-      const bow = outward * (0.3 + 0.6 * r / away);
-      const [a, b] = [(x + u) / 2 - bow * down, (y + v) / 2 + bow * across];
-      const [start, end] = [[x, y, r + 1], [u, v, r + 9]].map(([left, top, off]) => {
+      const bow = outward * (0.3 + 0.6 * r / Math.hypot(across, down));
+      const a = (x + u) / 2 - bow * down;  // (a, b) is the point that the curve bends to
+      const b = (y + v) / 2 + bow * across;
+      const besideDisc = (left, top, off) => {
         const far = Math.hypot(a - left, b - top);
         return [left + off * (a - left) / far, top + off * (b - top) / far];
-      });
+      };
+      const start = besideDisc(x, y, r + 1);
+      const end = besideDisc(u, v, r + 9);
       const angle = Math.atan2(v - b, u - a) * 180 / Math.PI;
       const pair = [state.model.kind, i(), j()].join();
       const fresh = !hover && pair !== arrowOf ? " fresh" : "";
@@ -455,9 +467,10 @@
       svg.querySelectorAll(".disc").forEach((disc, at) => {
         const token = at + result.first;
         if (!differs[token]) return;
-        const [x, y, r] = ["cx", "cy", "r"].map((name) => Number(disc.getAttribute(name)));
+        const { x, y, r } = circleOf(disc);
         const half = Math.min(7, 0.45 * r);
-        const [left, top] = [x + 0.8 * r, y - 0.8 * r];
+        const left = x + 0.8 * r;
+        const top = y - 0.8 * r;
         const up = now[token] > was[token] ? -1 : 1;
         svg.insertAdjacentHTML("beforeend", `<path class="triangle" d="M${left - half} ${top - 0.7 * half * up}h${2 * half}l${-half} ${1.6 * half * up}z"/>`);
       });
@@ -703,19 +716,23 @@
       find(".of-pair").innerHTML = `${nameOf(i())} looks at ${nameOf(j())} <small class="quiet">${about().source}</small>`;
       find(".path").innerHTML = isRemoved(i()) ? pathOfRemoved() : Object.values(rows).map(line).join("");
       if (!isRemoved(i())) paintVectors(find(".path"), vectors);
-      drawLead();
+      drawConnector();
     }
 
     /** A line from the chosen cell of the matrix to the row of the path that has its weight. */
-    function drawLead() {
-      const row = find(".path .of-weight");
+    function drawConnector() {
+      const connector = find(".connector");
+      connector.replaceChildren();
       const place = find(".weight").getBoundingClientRect();
-      const [from, to] = [find(".mark"), row].map((part) => part?.getBoundingClientRect());
-      const beside = to && to.left > from.right;  // on a phone, the path is below
-      if (!beside) return find(".lead").replaceChildren();
-      const [x, y, u, v] = [from.right - place.left, (from.top + from.bottom) / 2 - place.top, to.left - place.left, (to.top + to.bottom) / 2 - place.top];
+      const from = find(".mark")?.getBoundingClientRect();
+      const to = find(".path .of-weight")?.getBoundingClientRect();
+      if (!to || to.left <= from.right) return;  // on a phone, the path is below
+      const x = from.right - place.left;
+      const y = (from.top + from.bottom) / 2 - place.top;
+      const u = to.left - place.left;
+      const v = (to.top + to.bottom) / 2 - place.top;
       const bend = x + 0.75 * (u - x);
-      find(".lead").innerHTML = `<path d="M${x} ${y}C${bend} ${y} ${bend} ${v} ${u - 1} ${v}"/>`;
+      connector.innerHTML = `<path d="M${x} ${y}C${bend} ${y} ${bend} ${v} ${u - 1} ${v}"/>`;
     }
 
     /** What can be changed in this model; drawChanges says how it is. */
