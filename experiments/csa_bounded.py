@@ -17,6 +17,7 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from experiments.csa_divergence import CLIP, NAME
 from experiments.runs import store_measurement
@@ -36,26 +37,57 @@ def with_bound(clip: float) -> Recipe:
     return recipe.at(build_model=partial(CGT, replace(config, clip=clip)))
 
 
+def rows_of_curve(folder: Path) -> list[dict[str, str]]:
+    with (folder / "curve.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def curve_so_far(folder: Path) -> list[dict[str, float]]:
     """Training and validation error of each epoch that the run has finished."""
-    with (folder / "curve.csv").open(newline="", encoding="utf-8") as file:
-        return [
-            {
-                "epoch": int(row["epoch"]),
-                "train_loss": round(float(row["train_loss"]), 4),
-                "val_mae": round(float(row["val_mae"]), 4),
-            }
-            for row in csv.DictReader(file)
-        ]
+    return [
+        {
+            "epoch": int(row["epoch"]),
+            "train_loss": round(float(row["train_loss"]), 4),
+            "val_mae": round(float(row["val_mae"]), 4),
+        }
+        for row in rows_of_curve(folder)
+    ]
+
+
+def seconds_of_epochs(folder: Path) -> list[float]:
+    return [float(row["seconds"]) for row in rows_of_curve(folder)]
+
+
+def machines(captured: list[dict], seconds: list[float]) -> list[dict]:
+    """Which machine computed the epochs from which one on, and how long an epoch took there.
+
+    Args:
+        captured: Parts of the run that :mod:`experiments.csa_step` computed.
+        seconds: Of each epoch of the whole run, with its validation.
+    """
+    found = [{"first epoch": 0, "device": "CPU"}]
+    for part in captured:
+        known = ("first epoch", "device", "torch", "triton", "precision", "program")
+        found.append({name: part[name] for name in known})
+    if captured and captured[-1]["epochs in all"] < len(seconds):
+        found.append({"first epoch": captured[-1]["epochs in all"], "device": "CPU"})
+    ends = [each["first epoch"] for each in found[1:]] + [len(seconds)]
+    for each, end in zip(found, ends, strict=True):
+        if each["device"] != "CPU":  # whose cores other programs used as well
+            each["median seconds"] = round(median(seconds[each["first epoch"] : end]), 4)
+    return found
 
 
 def curves(folder: Path, control: Path) -> dict[str, object]:
     """What the record says of the two runs.
 
+    The control is on a CPU. The run may have parts on a GPU (:mod:`experiments.csa_complete`).
+
     Raises:
         ValueError: They differ in more than the bound.
     """
     bounded = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    captured = bounded.pop("captured", [])  # what a GPU computed
     free = json.loads((control / RUN).read_text(encoding="utf-8"))
     expected = json.dumps(bounded).replace(f"clip={CLIP}", "clip=inf")
     if bounded == free or json.loads(expected) != free:
@@ -63,6 +95,7 @@ def curves(folder: Path, control: Path) -> dict[str, object]:
             f"{folder} and {control} are not the same run with clip={CLIP} and clip=inf; expected "
             "folders of runs with equal seed, data, commit and settings."
         )
+    curve = curve_so_far(folder)
     return {
         "recipe": NAME,
         "model": bounded["config"]["build_model"],
@@ -70,7 +103,8 @@ def curves(folder: Path, control: Path) -> dict[str, object]:
         "buckets": bounded["config"]["buckets"],
         "planned epochs": bounded["config"]["epochs"],
         "begun with commit": bounded["commit"],
-        "curve": curve_so_far(folder),
+        "machines": machines(captured, seconds_of_epochs(folder)),
+        "curve": curve,
         "curve without the bound": curve_so_far(control),
     }
 
