@@ -21,6 +21,7 @@ from tools.result_tables import (
     RESULTS,
     VARIANTS,
     conditions,
+    first_epoch_on_gpu,
     ridge_on_colours,
 )
 
@@ -205,11 +206,13 @@ INDEX: dict[str, Callable[[], Numbers]] = {
     "Its training and validation errors differ by only {gap:.3f}": gap_of_graphormer,
     "Their validation errors are {low:.1f} to {high:.1f} times": ratios_in_between,
     (
-        "has finished {ours} epochs, and the other uses the authors' code and has finished {theirs}"
+        "has finished {ours:,} epochs, and the other uses the authors' code and has finished "
+        "{theirs}"
     ): lambda: {
         "ours": len(our_bounded()),
         "theirs": len(bounded()),
     },
+    "Its validation error is now {last:.3f}": lambda: errors_of_bounded(),
     "took {low:.0f} to {high:.0f} minutes per seed": lambda: between(
         record.seconds / 60 for record in recorded("gin-100k/zinc")
     ),
@@ -421,6 +424,12 @@ def progress_of_bounded() -> Numbers:
     }
 
 
+def errors_of_bounded() -> Numbers:
+    """The validation error of the last epoch, and the lowest one."""
+    errors = [row["val_mae"] for row in our_bounded()]
+    return {"last": errors[-1], "lowest": min(errors)}
+
+
 def losses_of_control() -> Numbers:
     """Of two epochs without the bound, in the changed code and in the run that diverged."""
     first, second, *_ = experiment("csa-rings-bounded")["curve without the bound"]
@@ -520,7 +529,7 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
         "differs slightly ({today:.4f} instead of {then:.4f})"
     ): losses_of_control,
     (
-        "has finished {done} of the {planned:,} epochs, and its loss has not jumped. From epoch "
+        "has finished {done:,} of the {planned:,} epochs, and its loss has not jumped. From epoch "
         "100 on, the mean loss of an epoch is at most {rise:.2f} times that of the epoch before. "
         "When the runs without the bound jumped, the loss rose by a factor of at least {jump:.0f} "
         "from one epoch to the next (for seed 0, in the second epoch of its jump). The loss of the "
@@ -529,6 +538,12 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
         **progress_of_bounded(),
         "jump": math.floor(min(largest_rise(diverged(key)) for key in ("cpu", "gpu", "seed1"))),
     },
+    "A CPU computed the epochs before epoch {epoch}, with the same draws": lambda: {
+        "epoch": first_epoch_on_gpu()
+    },
+    (
+        "The validation error after this epoch is {last:.3f}, and the lowest so far is {lowest:.3f}"
+    ): errors_of_bounded,
     "After {epochs} epochs its loss has not jumped": lambda: {"epochs": len(bounded())},
     (
         "In epochs 110 to {end} the mean training loss of an epoch lies between {low:.3f} and "

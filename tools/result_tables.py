@@ -584,6 +584,12 @@ def authors() -> str:
     return table(rows)
 
 
+def first_epoch_on_gpu() -> int:
+    """From which epoch on a GPU computed the run of csa-rings with bounded logits."""
+    machines = experiment("csa-rings-bounded")["machines"]
+    return next(each["first epoch"] for each in machines if each["device"] != "CPU")
+
+
 def curves(name: str) -> tuple[list[dict], list[dict]]:
     """By epoch, the scores of the authors' code and of our run of the recipe."""
     theirs = json.loads((RESULTS / f"authors-{name.split('-')[0]}.json").read_text())["curve"]

@@ -1,6 +1,9 @@
 """Numbers in the text of the benchmarks page are those of the records."""
 
-from gtcourse.course.records import measurement
+from statistics import median
+
+from gtcourse.course.records import measurement, recorded
+from tools.pages import experiment
 from tools.paths import ROOT
 
 
@@ -28,6 +31,21 @@ def test_the_ratios_of_training_steps_are_those_of_the_records():
     pyg, ours = f"{cpu['PyG TransformerConv']:.0f} ms", f"{cpu['gat']:.0f} ms"
     assert f"`TransformerConv` takes {pyg} and one of GAT" in text()
     assert f"along the bonds only, {ours}." in text()
+
+
+def test_the_epochs_of_csa_rings_on_two_gpus_take_the_stated_times():
+    replayed = experiment("csa-rings-diverged")
+    assert replayed["devices"]["gpu"] == "NVIDIA H200"
+    with_operators = median(epoch["seconds"] for epoch in replayed["gpu"])
+    assert f"an epoch took {with_operators:.2f} s on an NVIDIA H200" in text()
+    on_gpu = [
+        each for each in experiment("csa-rings-bounded")["machines"] if each["device"] != "CPU"
+    ]
+    assert {each["device"] for each in on_gpu} == {"NVIDIA H100 80GB HBM3"}
+    for each in on_gpu:
+        assert f"it took {each['median seconds']:.2f} s on an NVIDIA H100" in text()
+    parameters = recorded("csa-rings/zinc")[0].parameters
+    assert f"a CSA with about {round(parameters, -4):,} parameters" in text()
 
 
 def test_the_lower_bound_of_csas_products_is_that_of_the_record():

@@ -76,7 +76,7 @@ def test_our_run_with_bounded_logits_has_the_stated_length_and_rises(page):
     found = record("bounded")
     curve = found["curve"]
     assert [row["epoch"] for row in curve] == [*range(len(curve))]
-    assert f"finished {len(curve)} of the {found['planned epochs']:,} epochs" in page
+    assert f"finished {len(curve):,} of the {found['planned epochs']:,} epochs" in page
     losses_of = [row["train_loss"] for row in curve]
     rises = [losses_of[n] / losses_of[n - 1] for n in range(101, len(losses_of))]
     assert f"is at most {ceil(100 * max(rises)) / 100:.2f} times that" in page
@@ -185,7 +185,7 @@ def test_the_results_page_counts_the_same_trials():
     epochs = len(record("authors")["from scratch, logits bounded by 5"]["curve"])
     ours = len(record("bounded")["curve"])
     assert (
-        f"has finished {ours} epochs, and the other uses the authors' code and has finished "
+        f"has finished {ours:,} epochs, and the other uses the authors' code and has finished "
         f"{epochs}. Neither has jumped."
     ) in results
 
