@@ -380,6 +380,12 @@ def basis() -> dict:
     return {"nodes": 12, "start": 35}
 
 
+def dial() -> dict:
+    """Signs of the listener puzzle of section 8.1, and the one logit of a head that is not 0."""
+    samples = np.random.default_rng(1).choice([-1, 1], size=(6, 8))
+    return {"strength": 8, "start": 3, "samples": samples.tolist()}
+
+
 DATA: dict[str, Callable[[], dict]] = {
     "score": score,
     "stack": stack,
@@ -387,6 +393,7 @@ DATA: dict[str, Callable[[], dict]] = {
     "ink": ink,
     "basis": basis,
     "bias": bias,
+    "dial": dial,
     "pair": pair,
     "metro": metro,
     "bet": bet,

@@ -27,6 +27,7 @@ PICTURES = {  # by name: the page and the heading of the section
     "basis": ("notebooks/04_positional_encodings", "three-laplacians-and-what-is-not-unique"),
     "bias": ("notebooks/06_graphormer", "vnode-the-layer-the-model"),
     "tour": ("notebooks/07_egt", "the-pairs-of-a-tour-layer-by-layer"),
+    "dial": ("notebooks/08_grpe", "relations-inside-the-logits"),
     "pair": ("notebooks/10_one_framework", "nine-models-in-one-table"),
     "metro": ("notebooks/10_one_framework", "who-contains-whom"),
     "fool": ("notebooks/10_one_framework", "the-smallest-pair-that-fools-a-layer"),
@@ -50,6 +51,10 @@ INSTEAD = {
     "of atom O3 of aspirin in head 6 of layer 1: 0.59 of it goes to the atoms three bonds away.",
     "tour": "With scripts enabled, you can drag the points here, close gates, and watch which "
     "edges EGT chooses. The picture shows its choice for one set of points.",
+    "dial": "With scripts enabled, you can turn the dial of the listener puzzle here, and compare "
+    "a head that has a bias with one that has a query context. In the picture the dial is set to "
+    "6. The query context attends to the sign at this distance, and the bias still to the one at "
+    "distance 3.",
     "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
     "outputs agree up to rounding.",
     "pair": "With scripts enabled, you can follow one pair of atoms here through the first layers "
@@ -83,6 +88,9 @@ ALT = {
     "O3’s attention that goes to atoms at this distance.",
     "tour": "Fourteen points. The shortest tour is drawn in grey. The edges that EGT chooses are "
     "orange, and most of them lie on the tour.",
+    "dial": "A table of eight signs, one for each distance. Below the signs are the weights that a "
+    "bias and a query context give to them, the mean of the signs with these weights, and the "
+    "answer of each head.",
     "metro": "Lines lead from CSA and GRPE by way of “bias + value”, and from EGT by way of EGT-U, "
     "to bias attention and on to the Transformer. Below, a curve on a logarithmic axis shows how "
     "the gap to the next layer on the route shrinks to the level of rounding errors.",
@@ -147,6 +155,7 @@ def script(code: Path, name: str) -> str:
         "basis": ["layers", "colors", "guess"],
         "bias": ["layers", "colors", "molecule", "fetch", "guess", "drag"],
         "tour": ["layers", "guess", "drag"],
+        "dial": ["layers", "colors", "guess"],
         "transformer": ["guess"],
         "metro": ["guess"],
         "bet": ["colors", "molecule"],
