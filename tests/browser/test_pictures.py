@@ -191,6 +191,26 @@ def test_stored_picture_data_equal_computed_data(name):
     assert json.loads(pictures.text(pictures.DATA[name]())) == stored(name)
 
 
+def test_the_predictions_and_filters_without_rings_are_those_of_the_shipped_csa():
+    found, expected = stored("forget"), pictures.forget()
+    assert found["channels"] == expected["channels"]
+    for here, there in zip(found["molecules"], expected["molecules"], strict=True):
+        assert (here["name"], here["atom"]) == (there["name"], there["atom"])
+        assert here["value"] == there["value"]
+        for state in ("with", "without"):
+            prediction = there[state]["prediction"]
+            assert here[state]["prediction"] == pytest.approx(prediction, abs=0.002)
+            filters = [
+                np.frombuffer(base64.b64decode(each[state]["filters"]), dtype=np.uint8).astype(int)
+                for each in (here, there)
+            ]
+            assert np.abs(filters[0] - filters[1]).max() <= 1
+            n = len(here["symbols"])
+            sums = filters[0].reshape(found["channels"], n, n).sum(axis=-1)
+            assert np.abs(sums - 255).max() <= n / 2
+    assert max(len(each["symbols"]) for each in found["molecules"]) == 20
+
+
 def test_weights_of_moved_scores_equal_scaled_dot_product_attention(computed):
     values, scores = torch.tensor([9.0, 1, 6, 3]), torch.tensor([2.5, -4, 0, 8])
     found = computed(
@@ -469,6 +489,34 @@ def test_a_query_context_follows_the_dial_and_a_bias_does_not(picture):
     host.get_by_role("button", name="other signs").click()
     shown = host.locator("[data-row=signs] td").all_inner_texts()[: len(signs)]
     assert shown == ["+" if sign > 0 else "−" for sign in data["samples"][1]]
+
+
+def test_a_model_without_rings_shows_its_own_prediction_and_filters(picture):
+    host = picture("forget")
+    molecules = stored("forget")["molecules"]
+    said = host.locator("[role=status]")
+
+    def minus(value: float) -> str:
+        return f"{value:.2f}".replace("-", "−")
+
+    for which, molecule in enumerate(molecules):
+        host.locator(f"[data-molecule='{which}']").click()
+        colors = []
+        for state in ("with", "without"):
+            host.locator(f"[data-state={state}]").click()
+            prediction = minus(molecule[state]["prediction"])
+            assert f"for {molecule['name']} is {prediction}." in said.inner_text()
+            assert f"{state} rings {prediction}" in host.locator(".now").inner_text()
+            discs = host.locator(".disc").all()
+            colors.append([disc.get_attribute("fill") for disc in discs])
+        assert colors[0] != colors[1]
+        assert len(colors[0]) == len(molecule["symbols"])
+    atom = host.locator(".atom[aria-pressed=true]")
+    before = atom.get_attribute("data-atom")
+    atom.press("ArrowRight")
+    assert host.locator(".atom[aria-pressed=true]").get_attribute("data-atom") != before
+    host.locator("[data-channel]").press("Home")
+    assert host.locator(".ride output").inner_text() == "1"
 
 
 def test_ink_reaches_one_more_hop_with_each_layer(picture):
@@ -782,6 +830,7 @@ GUESSES = {
     "basis": ("the dot product of two nodes’ entries", "0.144 before and 0.144 after"),
     "bias": ("about half of it", "0.28 of 0.59"),
     "ink": ("7 layers and 1 layer", "0.125"),
+    "forget": ("a value above 0", "It predicts 1.52."),
     "dial": ("only those of the query context", "still gives 0.998 to distance 3"),
     "tour": ("layer 4", "0.75 without layer 4"),
     "transformer": ("cross-attention", "[2, 4, 5, 8]"),
@@ -810,6 +859,7 @@ def test_a_guess_shows_the_right_answer_in_a_picture_that_fits_a_small_laptop(pi
         "basis": (".which", "turned by 60°"),
         "bias": (".of-head", "head 6"),
         "ink": (".which", "after 7 layers"),
+        "forget": (".said", "Without the ring feature"),
         "dial": (".said", "The dial is set to 6"),
         "tour": ("[data-gate][aria-pressed=true]", "4"),
         "transformer": (".which", "stage 9 of 11"),
