@@ -8,6 +8,7 @@ import base64
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from statistics import mean
 
 import networkx as nx
@@ -380,6 +381,54 @@ def basis() -> dict:
     return {"nodes": 12, "start": 35}
 
 
+def dial() -> dict:
+    """Signs of the listener puzzle of section 8.1, and the one logit of a head that is not 0."""
+    samples = np.random.default_rng(1).choice([-1, 1], size=(6, 8))
+    return {"strength": 8, "start": 3, "samples": samples.tolist()}
+
+
+RINGED = {
+    "cyclooctyl acetate": "CC(=O)OC1CCCCCCC1",
+    "diazepam": "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc21",
+    "caffeine": "Cn1cnc2c1c(=O)n(C)c(=O)n2C",
+}
+
+
+@torch.no_grad()
+def forget() -> dict:
+    """What a trained CSA predicts with and without its ring feature, and the first layer's filters.
+
+    Without it, no two atoms share a ring. The filters are ``[d, n, n]``, in steps of 1 / 255.
+    """
+    model = load("csa-rings/zinc")
+    network = model.model.eval()
+    shown = explorer.molecules(RINGED)
+    molecules = []
+    for drawn in shown:
+        batch = collate(encode([model.featurize(drawn["smiles"])], *model.transforms))
+        ring = batch.encodings["ring"]
+        molecule = {name: drawn[name] for name in ("name", "places", "symbols", "edge", "value")}
+        molecule["atom"] = int(ring[0].sum(dim=1).argmax())
+        change = 0
+        for state, feature in (("with", ring), ("without", torch.zeros_like(ring))):
+            changed = replace(batch, encodings=batch.encodings | {"ring": feature})
+            prediction, filters = network(changed, return_attention=True)
+            of_atom = filters[0, 0, :, molecule["atom"]]  # [d, n]
+            change = (change - of_atom).abs() if state == "without" else of_atom
+            whole = (255 * filters[0, 0]).round().to(torch.uint8)  # [d, n, n]
+            molecule[state] = {
+                "prediction": round(prediction.item(), 3),
+                "filters": base64.b64encode(whole.numpy().tobytes()).decode(),
+            }
+        molecule["channel"] = 1 + int(change.sum(dim=1).argmax())  # which changes most
+        molecules.append(molecule)
+    return {
+        "channels": model.model.config.d_model,
+        "axis": [-8, 4],
+        "molecules": molecules,
+    }
+
+
 DATA: dict[str, Callable[[], dict]] = {
     "score": score,
     "stack": stack,
@@ -387,6 +436,8 @@ DATA: dict[str, Callable[[], dict]] = {
     "ink": ink,
     "basis": basis,
     "bias": bias,
+    "dial": dial,
+    "forget": forget,
     "pair": pair,
     "metro": metro,
     "bet": bet,

@@ -45,6 +45,9 @@ def photograph(page, address: str, name: str) -> bytes:
     if name == "ink":
         for _ in range(2):
             place.locator("input").press("ArrowRight")
+    if name == "dial":
+        for _ in range(3):
+            place.locator("[data-slider=dial]").press("ArrowRight")  # away from the bias's distance
     if name == "stack":
         place.locator("input").press("End")  # with all of its blocks
     page.add_style_tag(content=QUIET)

@@ -27,6 +27,8 @@ PICTURES = {  # by name: the page and the heading of the section
     "basis": ("notebooks/04_positional_encodings", "three-laplacians-and-what-is-not-unique"),
     "bias": ("notebooks/06_graphormer", "vnode-the-layer-the-model"),
     "tour": ("notebooks/07_egt", "the-pairs-of-a-tour-layer-by-layer"),
+    "dial": ("notebooks/08_grpe", "relations-inside-the-logits"),
+    "forget": ("notebooks/09_csa", "rings"),
     "pair": ("notebooks/10_one_framework", "nine-models-in-one-table"),
     "metro": ("notebooks/10_one_framework", "who-contains-whom"),
     "fool": ("notebooks/10_one_framework", "the-smallest-pair-that-fools-a-layer"),
@@ -50,6 +52,12 @@ INSTEAD = {
     "of atom O3 of aspirin in head 6 of layer 1: 0.59 of it goes to the atoms three bonds away.",
     "tour": "With scripts enabled, you can drag the points here, close gates, and watch which "
     "edges EGT chooses. The picture shows its choice for one set of points.",
+    "dial": "With scripts enabled, you can turn the dial of the listener puzzle here, and compare "
+    "a head that has a bias with one that has a query context. In the picture the dial is set to "
+    "6. The query context attends to the sign at this distance, and the bias still to the one at "
+    "distance 3.",
+    "forget": "With scripts enabled, you can switch off the ring feature of a trained CSA here, "
+    "and see how its prediction and the attention of an atom change. In the picture it is on.",
     "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
     "outputs agree up to rounding.",
     "pair": "With scripts enabled, you can follow one pair of atoms here through the first layers "
@@ -83,6 +91,12 @@ ALT = {
     "O3’s attention that goes to atoms at this distance.",
     "tour": "Fourteen points. The shortest tour is drawn in grey. The edges that EGT chooses are "
     "orange, and most of them lie on the tour.",
+    "dial": "A table of eight signs, one for each distance. Below the signs are the weights that a "
+    "bias and a query context give to them, the mean of the signs with these weights, and the "
+    "answer of each head.",
+    "forget": "Cyclooctyl acetate, coloured by the attention of one of its ring atoms in one "
+    "channel. Beside it, a line shows the exact value and the predictions with and without the "
+    "ring feature.",
     "metro": "Lines lead from CSA and GRPE by way of “bias + value”, and from EGT by way of EGT-U, "
     "to bias attention and on to the Transformer. Below, a curve on a logarithmic axis shows how "
     "the gap to the next layer on the route shrinks to the level of rounding errors.",
@@ -147,6 +161,8 @@ def script(code: Path, name: str) -> str:
         "basis": ["layers", "colors", "guess"],
         "bias": ["layers", "colors", "molecule", "fetch", "guess", "drag"],
         "tour": ["layers", "guess", "drag"],
+        "dial": ["layers", "colors", "guess"],
+        "forget": ["layers", "colors", "molecule", "guess"],
         "transformer": ["guess"],
         "metro": ["guess"],
         "bet": ["colors", "molecule"],

@@ -186,9 +186,29 @@ def computed(page):
     return run
 
 
-@pytest.mark.parametrize("name", ["score", "stack", "transformer", "ink", "basis"])
+@pytest.mark.parametrize("name", ["score", "stack", "transformer", "ink", "basis", "dial"])
 def test_stored_picture_data_equal_computed_data(name):
     assert json.loads(pictures.text(pictures.DATA[name]())) == stored(name)
+
+
+def test_the_predictions_and_filters_without_rings_are_those_of_the_shipped_csa():
+    found, expected = stored("forget"), pictures.forget()
+    assert found["channels"] == expected["channels"]
+    for here, there in zip(found["molecules"], expected["molecules"], strict=True):
+        assert (here["name"], here["atom"]) == (there["name"], there["atom"])
+        assert here["value"] == there["value"]
+        for state in ("with", "without"):
+            prediction = there[state]["prediction"]
+            assert here[state]["prediction"] == pytest.approx(prediction, abs=0.002)
+            filters = [
+                np.frombuffer(base64.b64decode(each[state]["filters"]), dtype=np.uint8).astype(int)
+                for each in (here, there)
+            ]
+            assert np.abs(filters[0] - filters[1]).max() <= 1
+            n = len(here["symbols"])
+            sums = filters[0].reshape(found["channels"], n, n).sum(axis=-1)
+            assert np.abs(sums - 255).max() <= n / 2
+    assert max(len(each["symbols"]) for each in found["molecules"]) == 20
 
 
 def test_weights_of_moved_scores_equal_scaled_dot_product_attention(computed):
@@ -206,6 +226,26 @@ def test_weights_of_moved_scores_equal_scaled_dot_product_attention(computed):
     )
     assert found[0] == pytest.approx(weights[0].tolist(), abs=1e-6)
     assert found[1] == pytest.approx(z.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("place", [0, 1, 6])
+def test_weights_of_a_turned_dial_equal_the_softmax_of_its_logits(computed, place):
+    data = stored("dial")
+    for signs in data["samples"]:
+        weights, z = computed(
+            "dial",
+            """([place, signs]) => {
+              const { weights, z } = gtcourse.pictures.dial(place, signs);
+              return [[...weights], z];
+            }""",
+            [place, signs],
+        )
+        logits = torch.zeros(len(signs), dtype=torch.float64)
+        if place > 0:
+            logits[place - 1] = data["strength"]
+        expected = logits.softmax(dim=0)
+        assert weights == pytest.approx(expected.tolist(), abs=1e-6)
+        assert z == pytest.approx(float(expected @ torch.tensor(signs).double()), abs=1e-6)
 
 
 @pytest.mark.parametrize("layers", [0, 1, 3, 16])
@@ -420,6 +460,63 @@ def test_scores_move_by_keyboard_and_swapped_values_change_only_attended_outputs
         z = said.locator("b").first.inner_text()
         swap.click()
         assert (said.locator("b").first.inner_text() != z) == moves
+
+
+def test_a_query_context_follows_the_dial_and_a_bias_does_not(picture):
+    host = picture("dial")
+    data = stored("dial")
+    signs = data["samples"][0]
+    said = host.locator("[role=status]")
+
+    def largest(head: str) -> int:
+        cells = host.locator(f"[data-row={head}] td").all_inner_texts()[: len(signs)]
+        return 1 + max(range(len(signs)), key=lambda j: float(cells[j]))
+
+    for dial in (3, 4, 5):
+        assert (largest("bias"), largest("context")) == (data["start"], dial)
+        answer = "+" if signs[dial - 1] > 0 else "−"
+        assert f"set to {dial}, so the answer is {answer}." in said.inner_text()
+        assert host.locator("[data-row=context] td").last.inner_text() == f"{answer} ✓"
+        host.locator("[data-slider=dial]").press("ArrowRight")
+    count = signs.count(signs[data["start"] - 1])
+    assert f"the bias is right {count} times, and the query context is right 8 times" in (
+        said.inner_text()
+    )
+    host.locator("[data-slider=preferred]").press("Home")
+    assert "the query context is right 8 times" in said.inner_text()
+    cells = host.locator("[data-row=bias] td").all_inner_texts()
+    assert set(cells[: len(signs)]) == {"0.13"}
+    host.get_by_role("button", name="other signs").click()
+    shown = host.locator("[data-row=signs] td").all_inner_texts()[: len(signs)]
+    assert shown == ["+" if sign > 0 else "−" for sign in data["samples"][1]]
+
+
+def test_a_model_without_rings_shows_its_own_prediction_and_filters(picture):
+    host = picture("forget")
+    molecules = stored("forget")["molecules"]
+    said = host.locator("[role=status]")
+
+    def minus(value: float) -> str:
+        return f"{value:.2f}".replace("-", "−")
+
+    for which, molecule in enumerate(molecules):
+        host.locator(f"[data-molecule='{which}']").click()
+        colors = []
+        for state in ("with", "without"):
+            host.locator(f"[data-state={state}]").click()
+            prediction = minus(molecule[state]["prediction"])
+            assert f"for {molecule['name']} is {prediction}." in said.inner_text()
+            assert f"{state} rings {prediction}" in host.locator(".now").inner_text()
+            discs = host.locator(".disc").all()
+            colors.append([disc.get_attribute("fill") for disc in discs])
+        assert colors[0] != colors[1]
+        assert len(colors[0]) == len(molecule["symbols"])
+    atom = host.locator(".atom[aria-pressed=true]")
+    before = atom.get_attribute("data-atom")
+    atom.press("ArrowRight")
+    assert host.locator(".atom[aria-pressed=true]").get_attribute("data-atom") != before
+    host.locator("[data-channel]").press("Home")
+    assert host.locator(".ride output").inner_text() == "1"
 
 
 def test_ink_reaches_one_more_hop_with_each_layer(picture):
@@ -733,6 +830,8 @@ GUESSES = {
     "basis": ("the dot product of two nodes’ entries", "0.144 before and 0.144 after"),
     "bias": ("about half of it", "0.28 of 0.59"),
     "ink": ("7 layers and 1 layer", "0.125"),
+    "forget": ("a value above 0", "It predicts 1.52."),
+    "dial": ("only those of the query context", "still gives 0.998 to distance 3"),
     "tour": ("layer 4", "0.75 without layer 4"),
     "transformer": ("cross-attention", "[2, 4, 5, 8]"),
     "pair": ("EGT", "0.107 and 0.011 (EGT)"),
@@ -760,6 +859,8 @@ def test_a_guess_shows_the_right_answer_in_a_picture_that_fits_a_small_laptop(pi
         "basis": (".which", "turned by 60°"),
         "bias": (".of-head", "head 6"),
         "ink": (".which", "after 7 layers"),
+        "forget": (".said", "Without the ring feature"),
+        "dial": (".said", "The dial is set to 6"),
         "tour": ("[data-gate][aria-pressed=true]", "4"),
         "transformer": (".which", "stage 9 of 11"),
         "pair": (".said", "C4 looks at C9"),
