@@ -58,16 +58,17 @@ GUESSES = {
     "grpe": (
         "If you switch off the vectors that GRPE adds to the values, in which layers do the "
         "attention maps change?",
-        ("in all", "in all but the first", "in the last alone", "in none"),
+        ("in all", "in all but the first", "only in the last", "in none"),
     ),
     "csa": (
         "If all channels of a head share one weight, by how much does the prediction change?",
         SIZES,
     ),
 }
-PLACE = """<p class="of-explainer">This is the {title} of
-<a href="10_one_framework.html#the-leaderboard">section 10.7</a>, trained for 100 epochs to predict
-penalised logP. The small models that this chapter trains exist only while its notebook runs.</p>
+PLACE = """<p class="of-explainer">The explainer runs the {title} of
+<a href="10_one_framework.html#the-leaderboard">section 10.7</a>, which was trained for 100 epochs
+to predict penalised logP. It cannot run the models trained in this chapter, because they are not
+saved.</p>
 <div class="run-here"><div class="ask"><p><b>Guess first.</b> {question}</p>
 <div class="choices" role="group" aria-label="your guess">{answers}</div></div>
 <button type="button" class="open-explainer">Run a trained {title} here</button></div>
