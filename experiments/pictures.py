@@ -389,7 +389,7 @@ def dial() -> dict:
 
 RINGED = {
     "cyclooctyl acetate": "CC(=O)OC1CCCCCCC1",
-    "diazepam": "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc21",
+    "caprolactam": "O=C1CCCCCN1",
     "caffeine": "Cn1cnc2c1c(=O)n(C)c(=O)n2C",
 }
 
