@@ -113,7 +113,9 @@ def label(source: str) -> str:
     if "assert" in source:
         return "Show the check"
     defined = [line.name for line in body if isinstance(line, (ast.FunctionDef, ast.ClassDef))]
-    return f"Show {', '.join(defined) or 'the code'}"
+    if len(defined) > 1:
+        return "Show helper code"
+    return f"Show {defined[0] if defined else 'the code'}"
 
 
 def setup(app: Sphinx) -> dict:
