@@ -54,8 +54,8 @@ INSTEAD = {
     "edges EGT chooses. The picture shows its choice for one set of points.",
     "dial": "With scripts enabled, you can turn the dial of the listener puzzle here, and compare "
     "a head that has a bias with one that has a query context. In the picture the dial is set to "
-    "6. The query context attends to the sign at this distance, and the bias still to the one at "
-    "distance 3.",
+    "6. The head with the query context attends to the sign at this distance. The head with the "
+    "bias attends to the sign at distance 3, whatever the dial shows.",
     "forget": "With scripts enabled, you can switch off the ring feature of a trained CSA here, "
     "and see how its prediction and the attention of an atom change. In the picture it is on.",
     "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
@@ -92,8 +92,8 @@ ALT = {
     "tour": "Fourteen points. The shortest tour is drawn in grey. The edges that EGT chooses are "
     "orange, and most of them lie on the tour.",
     "dial": "A table of eight signs, one for each distance. Below the signs are the weights that a "
-    "bias and a query context give to them, the mean of the signs with these weights, and the "
-    "answer of each head.",
+    "bias and a query context give to them, the weighted mean of the signs, and the answer of "
+    "each head.",
     "forget": "Cyclooctyl acetate, coloured by the attention of one of its ring atoms in one "
     "channel. Beside it, a line shows the exact value and the predictions with and without the "
     "ring feature.",
