@@ -484,7 +484,7 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
     "After the jump it never fell below {low:.2f}": lambda: around(
         (loss for epoch, loss in diverged("gpu").items() if epoch > jump("gpu")), 2
     ),
-    "on a GPU. Then its loss jumped in epoch {epoch}": lambda: {"epoch": jump("seed1")},
+    "to a GPU at epoch 30. Its loss jumped in epoch {epoch}": lambda: {"epoch": jump("seed1")},
     "the norm before clipping never exceeds {norm:.0f}": largest_norm_of_epochs,
     "the mean over epoch 117, which is {loss:.2f}": lambda: {"loss": diverged("cpu")[117]},
     "these trials end at about {loss:.1f} instead of {of_run:.2f}": lambda: {

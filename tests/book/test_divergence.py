@@ -98,7 +98,7 @@ def test_our_runs_jump_in_the_stated_epochs_and_never_recover(page):
     assert jumps == {"cpu": 118, "gpu": 116, "seed1": 137}
     assert "jumped in epoch 118 on a CPU" in page
     assert "there it jumped in epoch 116" in page
-    assert "from epoch 30 on a GPU. Then its loss jumped in epoch 137" in page
+    assert "from a CPU to a GPU at epoch 30. Its loss jumped in epoch 137" in page
     after = [row["train_loss"] for row in ours["gpu"] if row["epoch"] > jumps["gpu"]]
     assert f"never fell below {floor(100 * min(after)) / 100:.2f}" in page
 
