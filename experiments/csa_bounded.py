@@ -9,6 +9,8 @@ epochs show whether it begins as the run that diverged did.
 
 The bound is that of the first author's earlier code (see :mod:`experiments.csa_divergence`). Two
 thousand epochs take about a day of one core. The record states the commit that the run began with.
+Until our run is complete, ``experiments/csa-rings-bounded.safetensors`` holds its weights, in case
+its folder is lost.
 """
 
 import argparse

@@ -183,12 +183,15 @@ def loss_by_epoch(label: str, rows: list[dict]) -> Curve:
 
 
 def complete_runs() -> list[Curve]:
-    """The runs of csa-rings' complete protocol: three that diverged, and one with a bound."""
+    """The runs of csa-rings' complete protocol: four without a bound, and one with it."""
     diverged = experiment("csa-rings-diverged")
     return [
         loss_by_epoch("seed 0, CPU", diverged["cpu"]),
         loss_by_epoch("seed 0, GPU from epoch 97", diverged["gpu"]),
         loss_by_epoch("seed 1, GPU from epoch 30", diverged["seed1"]),
+        loss_by_epoch(
+            "seed 0, changed code, CPU", experiment("csa-rings-bounded")["curve without the bound"]
+        ),
         loss_by_epoch(
             f"logits bounded by 5, GPU from epoch {first_epoch_on_gpu()}",
             experiment("csa-rings-bounded")["curve"],
@@ -198,8 +201,8 @@ def complete_runs() -> list[Curve]:
 
 def divergence(ax: Axes, runs: list[Curve]) -> None:
     """Training loss by epoch, and the test error of the best predictor without a neural network."""
-    *diverged, bounded = runs
-    for run, style in zip(diverged, ("-", ":", "--"), strict=True):
+    *free, bounded = runs
+    for run, style in zip(free, ("-", ":", "--", "-."), strict=True):
         ax.plot(run.epochs, run.losses, style, color=model_color("csa-rings"), linewidth=1.6)
         ax.lines[-1].set_label(run.label)
     ax.plot(bounded.epochs, bounded.losses, color=INK, linewidth=1.2, label=bounded.label)
