@@ -126,6 +126,7 @@ const fittedTo = new WeakMap();  // the width that a table was last fitted to
 
 function fitTable(frame) {
   const table = frame.tagName === "TABLE" ? frame : frame.querySelector(":scope > table");
+  if (frame === table && frame.parentElement.matches(".pst-scrollable-table-container")) return;  // fitted by that
   if (!table || fittedTo.get(frame) === frame.clientWidth) return;
   fittedTo.set(frame, frame.clientWidth);
   delete table.dataset.fit;  // in a wider window it may fit without

@@ -558,7 +558,7 @@ def test_tables_are_filtered_by_words_and_sorted_by_a_column(page, book):
 def test_a_models_chapter_opens_it_in_the_explainer_and_names_it(chapter, number, model):
     page = chapter(number)
     note = page.locator(".of-explainer")
-    assert f"This is the {model} of section 10.7" in note.inner_text()
+    assert f"The explainer runs the {model} of section 10.7" in note.inner_text()
     guesses = page.get_by_role("group", name="your guess").get_by_role("button")
     guesses.first.click()
     guesses.last.click()
