@@ -517,8 +517,8 @@ def training(name: str) -> str:
     )
     if name == "csa-rings/zinc":
         text += (
-            " We have not reached this: our two runs of the complete training "
-            "[diverged](../results/divergence.md)."
+            " We have not reached this: two runs of the complete training "
+            "[diverged](../results/divergence.md), and none has been completed yet."
         )
     return text
 

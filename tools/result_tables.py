@@ -104,8 +104,8 @@ lists more differences. Some training settings are listed only here.
 On ZINC, the largest difference is the budget: our runs have 100 epochs instead of 2,000. On
 PATTERN, the largest differences are the budget and the number of training graphs. We do not know
 how much the others matter. One of them is that we update the learning rate after each step, and the
-authors after each epoch. This is also true of our complete runs of `csa-rings/zinc`, which
-[diverged](csa-diverged). We do not know whether this difference played a part.""",
+authors after each epoch. This is also true of our long runs of `csa-rings/zinc`, two of
+which [diverged](csa-diverged). We do not know whether this difference played a part.""",
 }
 """Where the recipes of a section are from."""
 METRICS = {
