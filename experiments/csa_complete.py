@@ -1,26 +1,22 @@
-"""Takes runs of ``csa-rings`` to a GPU on which the package is not installed, and back.
+"""Takes a run of ``csa-rings`` to a GPU on which the package is not installed, and back.
 
     export TRITON_INTERPRET=1  # the first command draws ablated pairs on the CPU
-    python -m experiments.csa_complete start START.pt --data zinc12k.npz --run FOLDER ...
+    python -m experiments.csa_complete start START.pt --data zinc12k.npz --folder FOLDER
     unset TRITON_INTERPRET
-    python csa_step.py START.pt --out STATES --seconds 500                    # on the GPU
-    python -m experiments.csa_complete back STATES/NAME.pt --folder FOLDER
+    python csa_step.py START.pt --state STATE.pt --seconds 500  # on the GPU
+    python -m experiments.csa_complete back STATE.pt --folder FOLDER
 
-The first command writes the graphs and the runs so far, for :mod:`experiments.csa_step`. A run is
-the folder of :mod:`experiments.csa_bounded`, stopped after an epoch or later. ``--fresh NAME`` adds
-a run that begins on the GPU: ``free-2`` is seed 2 without a bound of the logits, ``bound-2`` with
-it, and ``free-2-steps`` has a learning rate that changes with each epoch only. The last command
-writes what the GPU computed into the checkpoint of the run, with which ``gtcourse train`` goes on,
-or evaluates the test set once all epochs are done.
+The first command writes the graphs and the run so far, for :mod:`experiments.csa_step`. FOLDER is
+that of :mod:`experiments.csa_bounded`, stopped after an epoch or later. The last command writes
+what the GPU computed into the checkpoint of the run. The run then goes on as before, or evaluates
+the test set once all epochs are done.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +26,6 @@ from torch import Tensor
 
 from experiments import csa_step
 from experiments.csa_bounded import RUN, with_bound
-from experiments.csa_divergence import CLIP
 from gtcourse.encodings import encode
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import GraphDataset, collate
@@ -46,13 +41,8 @@ from gtcourse.train.checkpoint import FILENAME, read_tensors
 CHECKED = 16
 """Graphs of the batch whose gradient is compared."""
 
-CEILING = 0.5
-"""The training loss above which a run without a bound has jumped, as on the page of results."""
 
-FRESH = re.compile(r"(free|bound)-(\d+)(-steps)?")
-
-
-def settings_of(recipe: Recipe, seed: int, by_epoch: bool) -> dict[str, Any]:
+def settings_of(recipe: Recipe, seed: int) -> dict[str, Any]:
     """What the GPU's program has to know of a run."""
     config = recipe.build_model.args[0]
     return {
@@ -66,8 +56,6 @@ def settings_of(recipe: Recipe, seed: int, by_epoch: bool) -> dict[str, Any]:
         "epochs": recipe.epochs,
         "lr": recipe.optimizer.keywords["lr"],
         "warmup": recipe.schedule.keywords["warmup"],
-        "rate of epoch": by_epoch,
-        "ceiling": CEILING if math.isinf(config.clip) else None,
     }
 
 
@@ -101,38 +89,14 @@ def state_of_folder(folder: Path) -> tuple[Recipe, dict[str, Any]]:
             values[name] = saved["optimizer"]["state"][number][moment]
     best = saved["history"]["best"]
     return recipe, {
-        "settings": settings_of(recipe, note["seed"], False),
+        "settings": settings_of(recipe, note["seed"]),
         "steps": saved["history"]["steps"],
         "history": saved["history"]["epochs"],
         "best": {"row": best} | packed_weights(saved["best_weights"], num_layers),
-        "stopped": None,
         "parts": [],
         "first": csa_step.packed(moments["exp_avg"], num_layers),
         "second": csa_step.packed(moments["exp_avg_sq"], num_layers),
         **packed_weights(saved["model"], num_layers),
-    }
-
-
-def fresh_state(name: str) -> tuple[Recipe, dict[str, Any]]:
-    """A run that begins on the GPU, with the weights with which it would begin here."""
-    match = FRESH.fullmatch(name)
-    if match is None:
-        raise ValueError(f"{name!r} was given; expected a name such as free-2 or bound-2-steps.")
-    kind, seed, by_epoch = match.groups()
-    recipe = with_bound(CLIP if kind == "bound" else math.inf)
-    torch.manual_seed(int(seed))
-    model = recipe.build_model()
-    packed = packed_weights(model.state_dict(), model.config.num_layers)
-    return recipe, {
-        "settings": settings_of(recipe, int(seed), by_epoch is not None),
-        "steps": 0,
-        "history": [],
-        "best": None,
-        "stopped": None,
-        "parts": [],
-        "first": torch.zeros_like(packed["values"]),
-        "second": torch.zeros_like(packed["values"]),
-        **packed,
     }
 
 
@@ -182,8 +146,7 @@ def expected(recipe: Recipe, state: dict[str, Any], data: GraphDataset) -> dict[
     config = replace(recipe.build_model.args[0], form="direct")
     model = CGT(config)
     num_layers = config.num_layers
-    like = dict(model.state_dict())
-    model.load_state_dict(weights_of(state, like, num_layers))
+    model.load_state_dict(weights_of(state, num_layers, state["steps"]))
     val = collate(data.val, num_nodes=N)
     model.eval()
     with torch.no_grad():
@@ -218,21 +181,18 @@ def in_float64(batch: GraphBatch) -> GraphBatch:
     return replace(batch, encodings=encodings, y=batch.y.double())
 
 
-def weights_of(
-    state: dict[str, Any], like: dict[str, Tensor], num_layers: int, steps: int = 0
-) -> dict[str, Tensor]:
-    """A model's weights and statistics, with the names and shapes of ``like``."""
-    weights = csa_step.unpacked(state["values"], like, num_layers)
+def weights_of(state: dict[str, Any], num_layers: int, steps: int) -> dict[str, Tensor]:
+    """A model's parameters and batch norms' statistics after so many steps."""
+    weights = csa_step.unpacked(state["values"], num_layers)
     for number, name in enumerate(csa_step.norm_names(num_layers)):
         weights[f"{name}.running_mean"] = state["running"][number, 0].clone()
         weights[f"{name}.running_var"] = state["running"][number, 1].clone()
+        weights[f"{name}.num_batches_tracked"] = torch.tensor(steps)
     walks = "node_encoding.walks.norm"
-    for number, part in enumerate(("running_mean", "running_var")):
-        of_walks = state["running_walks"][number, : csa_step.WALK_STEPS]
-        weights[f"{walks}.{part}"] = of_walks.clone()
-    for name in like:
-        if name.endswith("num_batches_tracked"):
-            weights[name] = torch.tensor(steps)
+    mean, variance = state["running_walks"][:, : csa_step.WALK_STEPS]
+    weights[f"{walks}.running_mean"] = mean.clone()
+    weights[f"{walks}.running_var"] = variance.clone()
+    weights[f"{walks}.num_batches_tracked"] = torch.tensor(steps)
     return weights
 
 
@@ -248,17 +208,16 @@ def write_back(state: dict[str, Any], folder: Path) -> None:
     model = recipe.build_model()
     num_layers = model.config.num_layers
     steps = state["steps"]
-    saved["model"] = weights_of(state, saved["model"], num_layers, steps)
+    saved["model"] = weights_of(state, num_layers, steps)
     best = state["best"]
     per_epoch = steps // len(state["history"])
     best_steps = (int(best["row"]["epoch"]) + 1) * per_epoch
-    saved["best_weights"] = weights_of(best, saved["best_weights"], num_layers, best_steps)
-    parameters = dict(model.named_parameters())
+    saved["best_weights"] = weights_of(best, num_layers, best_steps)
     moments = {
-        "exp_avg": csa_step.unpacked(state["first"], parameters, num_layers),
-        "exp_avg_sq": csa_step.unpacked(state["second"], parameters, num_layers),
+        "exp_avg": csa_step.unpacked(state["first"], num_layers),
+        "exp_avg_sq": csa_step.unpacked(state["second"], num_layers),
     }
-    for number, name in enumerate(parameters):
+    for number, (name, _) in enumerate(model.named_parameters()):
         entry = {moment: values[name] for moment, values in moments.items()}
         saved["optimizer"]["state"][number] = {"step": torch.tensor(float(steps))} | entry
     total = settings["epochs"] * per_epoch
@@ -278,26 +237,20 @@ def main() -> None:
     start = commands.add_parser("start", help="write what the GPU's program reads")
     start.add_argument("path", type=Path)
     start.add_argument("--data", required=True, help="an .npz graph file")
-    start.add_argument("--run", type=Path, nargs="*", default=[], help="folders of runs")
-    start.add_argument("--fresh", nargs="*", default=[], help="such as free-2")
+    start.add_argument("--folder", type=Path, required=True, help="of the run")
     back = commands.add_parser("back", help="write what the GPU computed into a run")
     back.add_argument("path", type=Path)
-    back.add_argument("--folder", type=Path, required=True)
+    back.add_argument("--folder", type=Path, required=True, help="of the run")
     arguments = parser.parse_args()
     if arguments.command == "back":
         write_back(torch.load(arguments.path, weights_only=True), arguments.folder)
         return
     if os.environ.get("TRITON_INTERPRET") != "1":
         parser.error("TRITON_INTERPRET is not 1; expected Triton's interpreter, for the CPU")
-    recipe = with_bound(CLIP)
+    recipe, state = state_of_folder(arguments.folder)
     data = encode(runs.data_for(recipe, arguments.data), *recipe.transforms)
     content = graphs_for(recipe.build_model(), data)
-    states = {folder.name: state_of_folder(folder) for folder in arguments.run}
-    states |= {name: fresh_state(name) for name in arguments.fresh}
-    content["runs"] = {}
-    for name, (of_run, state) in states.items():
-        content["runs"][name] = state | {"check": expected(of_run, state, data)}
-        print(name, state["steps"], state["settings"], flush=True)
+    content |= {"run": state, "check": expected(recipe, state, data)}
     write_tensors(arguments.path, content)
 
 

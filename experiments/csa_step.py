@@ -6,7 +6,7 @@ step on 32 molecules of ZINC takes 1.08 ms. The module needs only PyTorch and Tr
 runs on a machine without the package. :mod:`experiments.csa_complete` writes the file that it
 reads, and writes its results into the checkpoint of a run.
 
-    python csa_step.py START.pt --out FOLDER --seconds 500
+    python csa_step.py START.pt --state STATE.pt --seconds 500
 
 The order of the molecules, the learning rates, clipping, AdamW and batch norm are those of
 ``gtcourse train``. Numbers are in float32; with ``--precision tf32x3`` matrices are multiplied in
@@ -29,7 +29,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -53,6 +53,7 @@ MOMENTUM = 0.1
 ROWS = 16  # nodes in a program
 BETAS = (0.9, 0.999)
 ADAM_EPS = 1e-8
+SAVE_EVERY = 20  # seconds
 
 
 # Kernels
@@ -1212,8 +1213,8 @@ def shapes(num_layers: int) -> dict[str, tuple[int, ...]]:
         "head 1 bias": (first,),
         "head 2": (second, first),
         "head 2 bias": (second,),
-        "head 3": (second,),
-        "head 3 bias": (16,),  # the first is the bias
+        "head 3": (1, second),
+        "head 3 bias": (1,),
     }
 
 
@@ -1232,22 +1233,22 @@ def packed(tensors: dict[str, Tensor], num_layers: int) -> Tensor:
     """The vector of all parameters, from tensors with the names of the model's."""
     at = places(num_layers)
     vector = torch.zeros(at[""], dtype=torch.float32)
-    for name, view, source in _parts(vector, num_layers):
-        view.copy_(tensors[name][source] if source is not None else tensors[name])
+    for name, view in _parts(vector, num_layers):
+        view.copy_(tensors[name])
     return vector
 
 
-def unpacked(vector: Tensor, like: dict[str, Tensor], num_layers: int) -> dict[str, Tensor]:
-    """Tensors with the model's names and shapes, from the vector of all parameters."""
+def unpacked(vector: Tensor, num_layers: int) -> dict[str, Tensor]:
+    """Tensors with the names of the model's parameters, from the vector of all."""
     vector = vector.cpu()
     result = {}
-    for name, view, _ in _parts(vector, num_layers):
-        result[name] = view.reshape(like[name].shape).clone()
+    for name, view in _parts(vector, num_layers):
+        result[name] = view.clone()
     return result
 
 
-def _parts(vector: Tensor, num_layers: int) -> Iterator[tuple[str, Tensor, Any]]:
-    """For each of the model's parameters its view of the vector, and which part of it is read."""
+def _parts(vector: Tensor, num_layers: int) -> Iterator[tuple[str, Tensor]]:
+    """The name of each of the model's parameters, and its part of the vector."""
     at = places(num_layers)
     d, b, t = WIDTH, BOND_CHANNELS, TYPE_CHANNELS
 
@@ -1257,40 +1258,40 @@ def _parts(vector: Tensor, num_layers: int) -> Iterator[tuple[str, Tensor, Any]]
 
     table = view("table")
     norm = "node_encoding.walks.norm"
-    yield "node_encoding.features.weight", view("types")[:t, :NODE_TYPES].mT, None
-    yield f"{norm}.weight", view("walk gamma")[:WALK_STEPS], None
-    yield f"{norm}.bias", view("walk beta")[:WALK_STEPS], None
+    yield "node_encoding.features.weight", view("types")[:t, :NODE_TYPES].mT
+    yield f"{norm}.weight", view("walk gamma")[:WALK_STEPS]
+    yield f"{norm}.bias", view("walk beta")[:WALK_STEPS]
     walks = "node_encoding.walks.projection"
-    yield f"{walks}.weight", view("walk weight")[t:, :WALK_STEPS], None
-    yield f"{walks}.bias", view("walk bias")[t:], None
-    yield "edge_encoding.bonds.edges.weight", table[:8, :b], None
-    yield "edge_encoding.bonds.no_edge.weight", table[8:10, :b], None
-    yield "edge_encoding.bonds.itself.weight", table[10:11, :b], None
+    yield f"{walks}.weight", view("walk weight")[t:, :WALK_STEPS]
+    yield f"{walks}.bias", view("walk bias")[t:]
+    yield "edge_encoding.bonds.edges.weight", table[:8, :b]
+    yield "edge_encoding.bonds.no_edge.weight", table[8:10, :b]
+    yield "edge_encoding.bonds.itself.weight", table[10:11, :b]
     relative = "edge_encoding.relative.projection"
-    yield f"{relative}.weight", table[BONDS : BONDS + WALK_STEPS, b:].mT, None
-    yield f"{relative}.bias", table[FEATURES - 1, b:], None
+    yield f"{relative}.weight", table[BONDS : BONDS + WALK_STEPS, b:].mT
+    yield f"{relative}.bias", table[FEATURES - 1, b:]
     for number, name in enumerate(("logits", "values")):
         part = slice(number * d, (number + 1) * d)
-        yield f"edge_maps.0.{name}.weight", view("maps")[part], None
-        yield f"edge_maps.0.{name}.bias", view("maps bias")[part], None
+        yield f"edge_maps.0.{name}.weight", view("maps")[part]
+        yield f"edge_maps.0.{name}.bias", view("maps bias")[part]
     for layer in range(num_layers):
         prefix = f"layers.{layer}"
         for number, name in enumerate(("query", "key", "value")):
             rows = view(f"{layer} qkv")[number * d : (number + 1) * d]
-            yield f"{prefix}.attention.{name}.weight", rows, None
-        yield f"{prefix}.attention.output.weight", view(f"{layer} out"), None
-        yield f"{prefix}.attention.output.bias", view(f"{layer} out bias"), None
-        yield f"{prefix}.feed_forward.0.weight", view(f"{layer} first"), None
-        yield f"{prefix}.feed_forward.0.bias", view(f"{layer} first bias"), None
-        yield f"{prefix}.feed_forward.3.weight", view(f"{layer} second"), None
-        yield f"{prefix}.feed_forward.3.bias", view(f"{layer} second bias"), None
+            yield f"{prefix}.attention.{name}.weight", rows
+        yield f"{prefix}.attention.output.weight", view(f"{layer} out")
+        yield f"{prefix}.attention.output.bias", view(f"{layer} out bias")
+        yield f"{prefix}.feed_forward.0.weight", view(f"{layer} first")
+        yield f"{prefix}.feed_forward.0.bias", view(f"{layer} first bias")
+        yield f"{prefix}.feed_forward.3.weight", view(f"{layer} second")
+        yield f"{prefix}.feed_forward.3.bias", view(f"{layer} second bias")
         for number, name in enumerate(("attention_norm", "feed_forward_norm"), start=1):
-            yield f"{prefix}.{name}.weight", view(f"{layer} norm {number}")[0], None
-            yield f"{prefix}.{name}.bias", view(f"{layer} norm {number}")[1], None
+            yield f"{prefix}.{name}.weight", view(f"{layer} norm {number}")[0]
+            yield f"{prefix}.{name}.bias", view(f"{layer} norm {number}")[1]
     for number, place in enumerate((0, 2, 4), start=1):
-        bias = view(f"head {number} bias")
-        yield f"head.{place}.weight", view(f"head {number}"), None if number < 3 else 0
-        yield f"head.{place}.bias", bias if number < 3 else bias[:1], None
+        weight = view(f"head {number}")
+        yield f"head.{place}.weight", weight
+        yield f"head.{place}.bias", view(f"head {number} bias")[: len(weight)]
 
 
 def norm_names(num_layers: int) -> list[str]:
@@ -1384,7 +1385,7 @@ class Model:
         batch_size: B, a power of two.
         decay: of AdamW.
         grad_clip: the largest norm of the gradient.
-        seed: of the ablated pairs.
+        steps: of an epoch.
         precision: of products of matrices, as :func:`tl.dot` calls it: "ieee", or "tf32x3", which
             has nearly the same rounding error.
     """
@@ -1399,7 +1400,6 @@ class Model:
         batch_size: int,
         decay: float,
         grad_clip: float,
-        seed: int,
         steps: int,
         precision: str,
     ):
@@ -1410,7 +1410,6 @@ class Model:
         self.batch_size = batch_size
         self.decay = decay
         self.grad_clip = grad_clip
-        self.seed = seed
         self.precision = precision
         self.device = graphs.sizes.device
         self.N = graphs.types.shape[1]
@@ -1939,34 +1938,28 @@ class Buffers:
 # Runs
 
 
-class Captured:
-    """Kernels that are launched at once: a CUDA graph, or on a CPU the function itself."""
-
-    def __init__(self, function: Any, stream: Any):
-        self.replay = function
-        if stream is None:
-            return
-        function()  # compiles
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            function()
-        self.replay = graph.replay
+def captured(function: Callable[[], None], device: torch.device) -> Callable[[], None]:
+    """A function that launches the kernels of ``function`` at once, as a CUDA graph on a GPU."""
+    if device.type == "cpu":
+        return function
+    function()  # compiles
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        function()
+    return graph.replay
 
 
 class Run:
-    """A run that is resumed from a start file or from what :meth:`state` returned.
+    """A run that is resumed from a start file, or from what :meth:`state` returned.
 
     Args:
-        name: of the run, for messages.
         graphs: of all splits.
         state: its settings, parameters and history.
         precision: of products of matrices.
     """
 
-    def __init__(self, name: str, graphs: Graphs, state: dict[str, Any], precision: str):
-        self.name = name
-        self.graphs = graphs
+    def __init__(self, graphs: Graphs, state: dict[str, Any], precision: str):
         self.settings = state["settings"]
         settings = self.settings
         self.batch_size = settings["batch_size"]
@@ -1981,54 +1974,52 @@ class Run:
             batch_size=self.batch_size,
             decay=settings["decay"],
             grad_clip=settings["grad_clip"],
-            seed=settings["seed"],
             steps=self.steps_per_epoch,
             precision=precision,
         )
+        device = self.model.device
         self.evaluated = Buffers(self.model, graphs.number("val"), for_training=False)
         first = graphs.first["val"]
-        ids = torch.arange(first, first + graphs.number("val"), device=self.model.device)
+        ids = torch.arange(first, first + graphs.number("val"), device=device)
         self.evaluated.ids.copy_(ids)
         self.evaluated.sizes.copy_(graphs.sizes[ids])
         self.targets = graphs.targets[ids]
-        self.error = torch.zeros((), device=self.model.device)
-        self.is_cuda = self.model.device.type == "cuda"
-        self.stream = torch.cuda.Stream() if self.is_cuda else None
+        self.error = torch.zeros((), device=device)
+        self.lr = 0.0
         self.load(state)
         self.set_epoch(self.epoch)
-        self.step = Captured(self.model.step, self.stream)
-        self.evaluate = Captured(self.compute_error, self.stream)
+        self.step = captured(self.model.step, device)
+        self.evaluate = captured(self.compute_error, device)
         self.load(state)  # capturing has changed it
         self.history: list[dict[str, float]] = state["history"]
-        self.begun = 0.0
-        self.stopped: str | None = state["stopped"]
-        part = {"first epoch": self.epoch, "device": device_name(self.model.device)}
+        part = {"first epoch": self.epoch, "device": device_name(device)}
         part |= {"torch": str(torch.__version__), "triton": str(triton.__version__)}
         self.parts = [*state["parts"], part | {"precision": precision}]
 
     @property
     def epoch(self) -> int:
+        """How many epochs are done."""
         return self.steps // self.steps_per_epoch
 
     def load(self, state: dict[str, Any]) -> None:
-        model = self.model
-        for name in ("values", "first", "second", "running", "running_walks"):
-            getattr(model, name).copy_(state[name])
+        for name in STATE:
+            getattr(self.model, name).copy_(state[name])
         self.steps = state["steps"]
         self.best = state["best"]
 
     def state(self) -> dict[str, Any]:
-        model = self.model
-        names = ("values", "first", "second", "running", "running_walks")
         return {
             "settings": self.settings,
             "steps": self.steps,
             "history": self.history,
             "best": self.best,
-            "stopped": self.stopped,
             "parts": self.parts,
-            **{name: getattr(model, name).cpu().clone() for name in names},
+            **self.tensors(*STATE),
         }
+
+    def tensors(self, *names: str) -> dict[str, Tensor]:
+        """Copies of some of the model's tensors on the CPU."""
+        return {name: getattr(self.model, name).cpu().clone() for name in names}
 
     def compute_error(self) -> None:
         self.model.forward(self.evaluated, evaluate=True)
@@ -2038,57 +2029,47 @@ class Run:
         """Writes the order of the graphs and the rates of the steps of an epoch."""
         model = self.model
         settings = self.settings
+        first = epoch * self.steps_per_epoch
         batches = batches_of(settings["seed"], epoch, self.num_graphs, self.batch_size)
         order = torch.full((len(batches), self.batch_size), -1, dtype=torch.int32)
         rates = torch.empty(len(batches), 3, dtype=torch.float64)
         for step, batch in enumerate(batches):
             order[step, : len(batch)] = batch
-            number = epoch * self.steps_per_epoch + step
-            of_rate = epoch * self.steps_per_epoch if settings["rate of epoch"] else number
-            rates[step, 0] = rate_at(of_rate, self.total, settings["lr"], settings["warmup"])
-            rates[step, 1] = 1 - BETAS[0] ** (number + 1)
-            rates[step, 2] = math.sqrt(1 - BETAS[1] ** (number + 1))
+            rates[step, 0] = rate_at(first + step, self.total, settings["lr"], settings["warmup"])
+            rates[step, 1] = 1 - BETAS[0] ** (first + step + 1)
+            rates[step, 2] = math.sqrt(1 - BETAS[1] ** (first + step + 1))
         self.lr = float(rates[0, 0])
         model.order.copy_(order.flatten())
         model.all_rates.copy_(rates)
         model.counter.zero_()
-        model.first_seed.fill_(1_000_000_000 * settings["seed"] + epoch * self.steps_per_epoch)
+        model.first_seed.fill_(1_000_000_000 * settings["seed"] + first)
         model.loss.zero_()
 
-    def launch_epoch(self) -> None:
-        self.begun = time.perf_counter()
+    def train_epoch(self) -> dict[str, float]:
+        """Trains for an epoch, and returns its row of the history.
+
+        Raises:
+            FloatingPointError: The training loss is not finite.
+        """
+        begun = time.perf_counter()
         self.set_epoch(self.epoch)
         for _ in range(self.steps_per_epoch):
-            self.step.replay()
-        self.evaluate.replay()
-
-    def finish_epoch(self) -> dict[str, float]:
-        """Waits for the epoch that was launched, and adds its row to the history."""
+            self.step()
+        self.evaluate()
         loss = float(self.model.loss) / self.num_graphs
-        error = float(self.error)
-        row = {"epoch": self.epoch, "lr": self.lr, "train_loss": loss, "val_mae": error}
-        row["seconds"] = time.perf_counter() - self.begun
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"the training loss is {loss} in epoch {self.epoch}.")
+        row = {"epoch": self.epoch, "lr": self.lr, "train_loss": loss, "val_mae": float(self.error)}
+        row["seconds"] = time.perf_counter() - begun
         self.history.append(row)
         self.steps += self.steps_per_epoch
-        if not math.isfinite(loss):
-            self.stopped = f"the training loss is {loss} in epoch {row['epoch']}"
-        elif self.best is None or error < self.best["row"]["val_mae"]:
-            self.best = {
-                "row": row,
-                "values": self.model.values.cpu().clone(),
-                "running": self.model.running.cpu().clone(),
-                "running_walks": self.model.running_walks.cpu().clone(),
-            }
-        ceiling = self.settings["ceiling"]
-        if ceiling is not None and loss > ceiling:
-            lowest = min(each["train_loss"] for each in self.history)
-            if lowest < ceiling / 2 and self.stopped is None:
-                self.stopped = f"the training loss rose to {loss:.3g} in epoch {row['epoch']}"
+        if row["val_mae"] < self.best["row"]["val_mae"]:
+            self.best = {"row": row, **self.tensors("values", "running", "running_walks")}
         return row
 
-    @property
-    def is_done(self) -> bool:
-        return self.stopped is not None or self.epoch >= self.settings["epochs"]
+
+STATE = ("values", "first", "second", "running", "running_walks")
+"""The tensors of a model that change in training."""
 
 
 def check(run: Run, expected: dict[str, Any]) -> None:
@@ -2109,141 +2090,61 @@ def check(run: Run, expected: dict[str, Any]) -> None:
     found = model.grads[: model.at[""]].cpu().double()
     gradient = expected["gradient"].double()
     difference = float((found - gradient).norm() / gradient.norm())
-    loss = float(model.loss) / len(batch)
-    run.load(state)
+    run.load(state)  # the step has changed the running statistics
     run.compute_error()
     error = float(run.error)
-    print(
-        f"{run.name}: gradient off by {difference:.2g}, loss {loss:.6f} for "
-        f"{expected['loss']:.6f}, validation error {error:.6f} for {expected['val_mae']:.6f}",
-        flush=True,
+    words = (
+        f"gradient off by {difference:.2g}, validation error {error:.6f}, where the package has "
+        f"{expected['val_mae']:.6f}"
     )
-    run.load(state)
     if not (difference < 1e-4 and abs(error - expected["val_mae"]) < 1e-4):
-        raise RuntimeError(f"{run.name}: the kernels do not compute what the package computes.")
+        raise RuntimeError(f"the kernels do not compute what the package computes: {words}.")
+    print(words, flush=True)
 
 
-def train(runs: list[Run], at_a_time: int, end: float, save: Any) -> None:
-    """Trains until the runs or the time are over, several at a time, a stream each."""
-    waiting = [run for run in runs if not run.is_done]
-    active: list[Run] = []
+def train(run: Run, end: float, save: Callable[[], None]) -> None:
+    """Trains until the run or the time is over, and saves it now and then."""
     saved = time.perf_counter()
     slowest = 0.0
-    while time.perf_counter() + slowest < end:
-        active = [run for run in active if not run.is_done]
-        while waiting and len(active) < at_a_time:
-            active.append(waiting.pop(0))
-        if not active:
-            break
-        begun = time.perf_counter()
-        for run in active:
-            on_stream(run, run.launch_epoch)
-        rows = [on_stream(run, run.finish_epoch) for run in active]
-        slowest = max(slowest, time.perf_counter() - begun)
-        is_due = time.perf_counter() - saved > 20
-        for run, row in zip(active, rows, strict=True):
-            if run.is_done:
-                save(run)
-            if is_due or run.is_done:
-                values = ", ".join(f"{name} {value:.4g}" for name, value in row.items())
-                print(f"{run.name}: {values}", run.stopped or "", flush=True)
-        if is_due:
+    while run.epoch < run.settings["epochs"] and time.perf_counter() + slowest < end:
+        row = run.train_epoch()
+        slowest = max(slowest, row["seconds"])
+        if time.perf_counter() - saved > SAVE_EVERY:
+            save()
             saved = time.perf_counter()
-            for run in active:
-                save(run)
-    for run in active:
-        save(run)
+            print(", ".join(f"{name} {value:.4g}" for name, value in row.items()), flush=True)
+    save()
 
 
 def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
 
 
-def on_stream(run: Run, function: Any) -> Any:
-    if run.stream is None:
-        return function()
-    with torch.cuda.stream(run.stream):
-        return function()
-
-
-def steps_per_second(runs: list[Run], steps: int = 200) -> float:
-    """How fast the runs together make steps; their parameters change."""
-    torch.cuda.synchronize()
-    for run in runs:
-        on_stream(run, lambda run=run: run.set_epoch(0))
-    torch.cuda.synchronize()
-    begun = time.perf_counter()
-    for run in runs:
-        with torch.cuda.stream(run.stream):
-            for _ in range(steps):
-                run.step.replay()
-    torch.cuda.synchronize()
-    return steps * len(runs) / (time.perf_counter() - begun)
-
-
-def most_at_a_time(runs: list[Run], end: float) -> int:
-    """The largest number of runs at a time with which the first of them ends in time, or 1."""
-    states = [run.state() for run in runs]
-    rates = {count: steps_per_second(runs[:count]) for count in range(1, len(runs) + 1)}
-    for run, state in zip(runs, states, strict=True):
-        run.load(state)
-    left = end - time.perf_counter()
-    chosen = 1
-    for count, rate in rates.items():
-        needed = (runs[0].total - runs[0].steps) * count / rate
-        print(
-            f"{count} at a time: {rate:.0f} steps/s, {1e3 * count / rate:.3f} ms for a step; the "
-            f"first needs {needed:.0f} s of {left:.0f} s",
-            flush=True,
-        )
-        if needed < 0.85 * left:
-            chosen = count
-    return chosen
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("start", type=Path, help="of experiments.csa_complete")
-    parser.add_argument("--out", type=Path, required=True, help="the folder of the states")
-    parser.add_argument("--runs", nargs="+", help="names; all by default")
+    parser.add_argument("--state", type=Path, required=True, help="is written, or resumed")
     parser.add_argument("--seconds", type=float, required=True, help="when to stop, at the latest")
-    parser.add_argument(
-        "--at-a-time", type=int, help="as many as let the first run end, by default"
-    )
     parser.add_argument("--precision", choices=["ieee", "tf32x3"], default="tf32x3")
     arguments = parser.parse_args()
-    begun = time.perf_counter()
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    end = time.perf_counter() + arguments.seconds
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.backends.cuda.matmul.allow_tf32 = False
     start = torch.load(arguments.start, weights_only=True)
     graphs = graphs_of(start, device)
-    print(f"graphs ready after {time.perf_counter() - begun:.0f} s", flush=True)
-    runs = []
-    for name in arguments.runs or start["runs"]:
-        path = arguments.out / f"{name}.pt"
-        first = start["runs"][name]
-        state = torch.load(path, weights_only=True) if path.exists() else first
-        run = Run(name, graphs, state, arguments.precision)
-        if not path.exists():
-            check(run, first["check"])
-        runs.append(run)
-        print(f"{name}: ready after {time.perf_counter() - begun:.0f} s", flush=True)
-    end = begun + arguments.seconds
-    at_a_time = arguments.at_a_time
-    if at_a_time is None:
-        at_a_time = most_at_a_time(runs, end)
+    path = arguments.state
+    if path.exists():
+        run = Run(graphs, torch.load(path, weights_only=True), arguments.precision)
+    else:
+        run = Run(graphs, start["run"], arguments.precision)
+        check(run, start["check"])
 
-    def save(run: Run) -> None:
-        path = arguments.out / f"{run.name}.pt"
-        torch.save(run.state(), path.with_suffix(".part"))
-        path.with_suffix(".part").rename(path)
+    def save() -> None:
+        part = path.with_suffix(".part")
+        torch.save(run.state(), part)
+        part.rename(path)
 
-    train(runs, at_a_time, end, save)
-    print(f"{device_name(device)}, torch {torch.__version__}, triton {triton.__version__}")
-    for run in runs:
-        best = None if run.best is None else run.best["row"]
-        print(f"{run.name}: {run.epoch} epochs; best {best}; {run.stopped or ''}")
+    train(run, end, save)
+    print(f"{run.epoch} epochs; lowest validation error: {run.best['row']}")
 
 
 if __name__ == "__main__":
