@@ -60,24 +60,17 @@ def seconds_of_epochs(folder: Path) -> list[float]:
     return [float(row["seconds"]) for row in rows_of_curve(folder)]
 
 
-def machines(captured: list[dict], seconds: list[float]) -> list[dict]:
-    """Which machine computed the epochs from which one on, and how long an epoch took there.
+def on_gpu(captured: list[dict], seconds: list[float]) -> list[dict]:
+    """Which GPU computed which epochs, and how long an epoch took there; a CPU computed the rest.
 
     Args:
         captured: Parts of the run that :mod:`experiments.csa_step` computed.
         seconds: Of each epoch of the whole run, with its validation.
     """
-    found = [{"first epoch": 0, "device": "CPU"}]
-    for part in captured:
-        known = ("first epoch", "device", "torch", "triton", "precision", "program")
-        found.append({name: part[name] for name in known})
-    if captured and captured[-1]["epochs in all"] < len(seconds):
-        found.append({"first epoch": captured[-1]["epochs in all"], "device": "CPU"})
-    ends = [each["first epoch"] for each in found[1:]] + [len(seconds)]
-    for each, end in zip(found, ends, strict=True):
-        if each["device"] != "CPU":  # whose cores other programs used as well
-            each["median seconds"] = round(median(seconds[each["first epoch"] : end]), 4)
-    return found
+    return [
+        part | {"median seconds": round(median(seconds[part["first epoch"] : part["end"]]), 4)}
+        for part in captured
+    ]
 
 
 def curves(folder: Path, control: Path) -> dict[str, object]:
@@ -105,7 +98,7 @@ def curves(folder: Path, control: Path) -> dict[str, object]:
         "buckets": bounded["config"]["buckets"],
         "planned epochs": bounded["config"]["epochs"],
         "begun with commit": bounded["commit"],
-        "machines": machines(captured, seconds_of_epochs(folder)),
+        "epochs on a GPU": on_gpu(captured, seconds_of_epochs(folder)),
         "curve": curve,
         "curve without the bound": curve_so_far(control),
     }

@@ -93,7 +93,7 @@ def state_of_folder(folder: Path) -> tuple[Recipe, dict[str, Any]]:
         "steps": saved["history"]["steps"],
         "history": saved["history"]["epochs"],
         "best": {"row": best} | packed_weights(saved["best_weights"], num_layers),
-        "parts": [],
+        "parts": note.get("captured", []),
         "first": csa_step.packed(moments["exp_avg"], num_layers),
         "second": csa_step.packed(moments["exp_avg_sq"], num_layers),
         **packed_weights(saved["model"], num_layers),
@@ -201,9 +201,11 @@ def write_back(state: dict[str, Any], folder: Path) -> None:
     saved = read_tensors(folder / FILENAME)
     note = json.loads((folder / RUN).read_text(encoding="utf-8"))
     settings = state["settings"]
-    given = (str(settings["clip"]), str(settings["seed"]))
-    if (saved["run"]["clip"], str(note["seed"])) != given:
-        raise ValueError(f"{folder} is another run; expected that with clip and seed {given}.")
+    if (float(saved["run"]["clip"]), note["seed"]) != (settings["clip"], settings["seed"]):
+        raise ValueError(
+            f"{folder} is another run; expected that with clip={settings['clip']} and seed "
+            f"{settings['seed']}."
+        )
     recipe = with_bound(settings["clip"])
     model = recipe.build_model()
     num_layers = model.config.num_layers
@@ -227,7 +229,6 @@ def write_back(state: dict[str, Any], folder: Path) -> None:
     saved["history"] = {"epochs": state["history"], "best": best["row"], "steps": steps}
     write_tensors(folder / FILENAME, saved)
     note["captured"] = [part | {"program": "experiments.csa_step"} for part in state["parts"]]
-    note["captured"][-1]["epochs in all"] = len(state["history"])
     write_json(folder / RUN, note)
 
 

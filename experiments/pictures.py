@@ -409,18 +409,18 @@ def forget() -> dict:
         ring = batch.encodings["ring"]
         molecule = {name: drawn[name] for name in ("name", "places", "symbols", "edge", "value")}
         molecule["atom"] = int(ring[0].sum(dim=1).argmax())
-        change = 0
+        of_atom = {}
         for state, feature in (("with", ring), ("without", torch.zeros_like(ring))):
             changed = replace(batch, encodings=batch.encodings | {"ring": feature})
             prediction, filters = network(changed, return_attention=True)
-            of_atom = filters[0, 0, :, molecule["atom"]]  # [d, n]
-            change = (change - of_atom).abs() if state == "without" else of_atom
+            of_atom[state] = filters[0, 0, :, molecule["atom"]]  # [d, n]
             whole = (255 * filters[0, 0]).round().to(torch.uint8)  # [d, n, n]
             molecule[state] = {
                 "prediction": round(prediction.item(), 3),
                 "filters": base64.b64encode(whole.numpy().tobytes()).decode(),
             }
-        molecule["channel"] = 1 + int(change.sum(dim=1).argmax())  # which changes most
+        change = (of_atom["with"] - of_atom["without"]).abs().sum(dim=1)  # [d]
+        molecule["channel"] = 1 + int(change.argmax())
         molecules.append(molecule)
     return {
         "channels": model.model.config.d_model,

@@ -586,8 +586,7 @@ def authors() -> str:
 
 def first_epoch_on_gpu() -> int:
     """From which epoch on a GPU computed the run of csa-rings with bounded logits."""
-    machines = experiment("csa-rings-bounded")["machines"]
-    return next(each["first epoch"] for each in machines if each["device"] != "CPU")
+    return experiment("csa-rings-bounded")["epochs on a GPU"][0]["first epoch"]
 
 
 def curves(name: str) -> tuple[list[dict], list[dict]]:

@@ -193,10 +193,11 @@ def test_stored_picture_data_equal_computed_data(name):
 
 def test_the_predictions_and_filters_without_rings_are_those_of_the_shipped_csa():
     found, expected = stored("forget"), pictures.forget()
-    assert found["channels"] == expected["channels"]
+    assert (found["channels"], found["axis"]) == (expected["channels"], expected["axis"])
     for here, there in zip(found["molecules"], expected["molecules"], strict=True):
         assert (here["name"], here["atom"]) == (there["name"], there["atom"])
-        assert here["value"] == there["value"]
+        for name in ("value", "places", "symbols", "edge", "channel"):
+            assert here[name] == there[name], name
         for state in ("with", "without"):
             prediction = there[state]["prediction"]
             assert here[state]["prediction"] == pytest.approx(prediction, abs=0.002)
@@ -506,10 +507,21 @@ def test_a_model_without_rings_shows_its_own_prediction_and_filters(picture):
             host.locator(f"[data-state={state}]").click()
             prediction = minus(molecule[state]["prediction"])
             assert f"for {molecule['name']} is {prediction}." in said.inner_text()
-            assert f"{state} rings {prediction}" in host.locator(".now").text_content()
+            assert f"{state} the feature {prediction}" in host.locator(".now").text_content()
             discs = host.locator(".disc").all()
             colors.append([disc.get_attribute("fill") for disc in discs])
         assert colors[0] != colors[1]
+        n = len(molecule["symbols"])
+        rows = [
+            np.frombuffer(base64.b64decode(molecule[state]["filters"]), dtype=np.uint8)
+            .reshape(-1, n, n)[molecule["channel"] - 1, molecule["atom"]]
+            .tolist()
+            for state in ("with", "without")
+        ]
+        top = max(max(row) for row in rows)
+        for row, shown in zip(rows, colors, strict=True):
+            strongest = [color == "rgb(194,85,7)" for color in shown]
+            assert strongest == [weight == top for weight in row]
         assert len(colors[0]) == len(molecule["symbols"])
     atom = host.locator(".atom[aria-pressed=true]")
     before = atom.get_attribute("data-atom")

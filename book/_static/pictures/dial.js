@@ -13,8 +13,7 @@
   /** Weights of the nodes at all distances, and the mean of their signs. */
   function attend(place, signs) {
     const weights = softmax(Float64Array.from(distances, (distance) => (distance === place ? strength : 0)), N);
-    const z = weights.reduce((sum, weight, j) => sum + weight * signs[j], 0);
-    return { weights, z: Math.abs(z) < 1e-9 ? 0 : z };
+    return { weights, z: weights.reduce((sum, weight, j) => sum + weight * signs[j], 0) };
   }
 
   gtcourse.pictures = { ...gtcourse.pictures, dial: attend };
@@ -75,9 +74,9 @@
       });
       const right = isRight(head, dial, signs);
       shown[N].textContent = number(z, 2);
-      shown[N + 1].textContent = `${z === 0 ? "none" : SIGN[Math.sign(z)]} ${right ? "✓" : "✗"}`;
+      shown[N + 1].textContent = `${SIGN[Math.sign(z)]} ${right ? "✓" : "✗"}`;
       const count = distances.filter((set) => isRight(head, set, signs)).length;
-      return `the ${head.title} is right ${count === 1 ? "once" : `${count} times`}`;
+      return `the ${head.title} is right ${count} times`;
     });
     find(".said").innerHTML = `The dial is set to ${dial}, so the answer is <b>${SIGN[signs[dial - 1]]}</b>.
       Over the ${N} settings of the dial, ${sentences.join(", and ")}.`;

@@ -9,7 +9,7 @@
   const place = document.getElementById("forget");
   if (!place) return;
 
-  const STATES = [["with", "reads which atoms share a ring"], ["without", "has to do without it"]];
+  const STATES = [["with", "which atoms share a ring"], ["without", "that no two atoms do"]];
   const filters = molecules.map((molecule) => Object.fromEntries(STATES.map(([state]) =>
     [state, Uint8Array.from(atob(molecule[state].filters), (letter) => letter.charCodeAt(0))])));
   let which = 0;
@@ -21,7 +21,7 @@
       with a ring of more than six atoms. Here you can tell the model that no two atoms share a ring. It still reads the bonds and the random walks.</p>
     <div class="question"></div>
     <div class="choices" role="group" aria-label="molecule">${molecules.map(({ name }, at) => `<button type="button" data-molecule="${at}">${name}</button>`).join("")}</div>
-    <div class="choices" role="group" aria-label="ring feature"><span>the model</span>${STATES.map(([name, words]) => `<button type="button" data-state="${name}">${words}</button>`).join("")}</div>
+    <div class="choices" role="group" aria-label="ring feature"><span>the model is told</span>${STATES.map(([name, words]) => `<button type="button" data-state="${name}">${words}</button>`).join("")}</div>
     <div class="two"><figure><div class="drawing"></div>
       <figcaption><span class="who"></span> <span class="scale">0 <i></i> <span class="most"></span></span></figcaption>
       <label class="ride"><span>channel</span><input type="range" min="1" max="${channels}" step="1" data-channel><output></output></label></figure>
@@ -35,6 +35,12 @@
     const n = molecules[which].symbols.length;
     const first = ((channel - 1) * n + atom) * n;
     return Array.from(filters[which][of].subarray(first, first + n), (share) => share / 255);
+  }
+
+  function choose(molecule) {
+    which = molecule;
+    ({ atom, channel } = molecules[which]);
+    build();
   }
 
   function build() {
@@ -84,7 +90,7 @@
       const x = across(prediction);
       const y = LINE - 22 - 24 * at;
       return `<g class="${of === state ? "now" : ""}"><path d="M${x} ${LINE}V${y + 4}"/><circle cx="${x}" cy="${LINE}" r="6"/>
-        <text x="${x}" y="${y}" text-anchor="${anchor(prediction)}">${of} rings ${number(prediction, 2)}</text></g>`;
+        <text x="${x}" y="${y}" text-anchor="${anchor(prediction)}">${of} the feature ${number(prediction, 2)}</text></g>`;
     };
     svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
     svg.setAttribute("aria-label", `Predictions for ${molecule.name}: ${STATES.map(([of]) => `${of} the ring feature ${number(molecule[of].prediction, 2)}`).join(", ")}; exact ${number(molecule.value, 2)}`);
@@ -102,8 +108,8 @@
       answers: ["almost the same", "a lower value", "a value above 0"],
       right: 2,
       show: () => {
-        [which, state, { atom, channel }] = [0, "without", asked];
-        build();
+        state = "without";
+        choose(0);
       },
       truth: () => `It predicts ${number(asked.without.prediction, 2)}. So its prediction for this molecule depends strongly on the ring feature. It was never trained
         without it. The picture therefore does not show that a model without the feature could not find large rings in the walks.`,
@@ -111,13 +117,15 @@
   }
 
   place.addEventListener("click", ({ target }) => {
-    const { molecule, state: chosen, atom: i } = target.dataset;
-    if (molecule !== undefined) [which, { atom, channel }] = [Number(molecule), molecules[molecule]];
-    else if (chosen !== undefined) state = chosen;
-    else if (i !== undefined) atom = Number(i);
-    else return;
-    if (molecule !== undefined) build();
-    else draw();
+    if (target.dataset.molecule !== undefined) choose(Number(target.dataset.molecule));
+    if (target.dataset.state !== undefined) {
+      state = target.dataset.state;
+      draw();
+    }
+    if (target.dataset.atom !== undefined) {
+      atom = Number(target.dataset.atom);
+      draw();
+    }
   });
   place.addEventListener("input", ({ target }) => {
     channel = Number(target.value);
