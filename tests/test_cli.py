@@ -69,6 +69,8 @@ def test_a_form_is_rejected_without_pytorch_where_the_recipe_rejects_it(name):
         with_pytorch = message(lambda form=form: with_form(recipe, form.value))
         if form.value == "fused" and "-mono" in name:  # only the configuration knows
             assert "chromatic=False" in with_pytorch
+        elif form.value == "factorised" and "-bounded" in name:  # likewise
+            assert "clip is 5.0 and form is 'factorised'" in with_pytorch
         else:
             assert with_pytorch == without_pytorch
 

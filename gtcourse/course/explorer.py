@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
+from math import inf
 from string import Template
 
 import numpy as np
@@ -55,6 +56,7 @@ READS = {
         "edge_values": True,
         "share_edges": True,
         "score": "dot",
+        "clip": inf,
         "activation": "relu",
         "readout": "sum",
     },

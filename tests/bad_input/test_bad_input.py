@@ -1587,6 +1587,12 @@ def explored(folder: Path) -> Callable:
     return partial(explorer.model, predictor)
 
 
+def explored_with_bounded_logits(folder: Path) -> Callable:
+    predictor = load("csa/zinc")
+    predictor.model.config = replace(predictor.model.config, clip=5.0, form="direct")
+    return partial(explorer.model, predictor)
+
+
 def for_floats(name: str, level: str) -> Make:
     graph = Data(x=torch.randn(2, 3), edge_index=EDGES, edge_attr=zeros(2, 1))
     graph.y = zeros(1 if level == "graph" else 2)
@@ -1633,6 +1639,11 @@ OWN = [
     ("an unknown model", call(load, "csa/znic"), "expected one of csa"),
     ("a folder without a model", lambda folder: lambda: load(folder), "is not a trained model"),
     ("a model of other graphs", explored, "csa/zinc cannot be explored; expected Graphormer"),
+    (
+        "a CSA with bounded logits",
+        explored_with_bounded_logits,
+        "csa/zinc cannot be explored: clip; expected Graphormer",
+    ),
     *(
         (f"a table: {what}", own_csv(content, **options), "{folder}/my.csv" + says)
         for what, content, says, options in [
