@@ -3,6 +3,7 @@
 from statistics import median
 
 from gtcourse.course.records import measurement, recorded
+from gtcourse.recipes import get_recipe
 from tools.pages import experiment
 from tools.paths import ROOT
 
@@ -111,11 +112,47 @@ def test_scipy_takes_less_time_than_encode_on_all_graphs():
         assert times["SciPy, distances alone"] < times["gtcourse"]
 
 
-def test_chapter_12_names_the_versions_that_its_times_were_measured_with():
+def test_the_versions_of_chapter_12s_times_are_those_of_the_records():
+    steps, stored = (measurement(f"{name}-benchmark") for name in ("models", "shards"))
+    assert f"at the commit of these times (`{steps['commit'][:7]}`)" in text()
+    assert f"version {stored['versions']['gtcourse']} of the package reached 37" in text()
+
+
+def test_a_process_in_training_takes_the_stated_share_of_time():
+    stored = measurement("shards-benchmark")
+    one_process = [rows[0]["graphs_per_second"] for rows in stored["processes"].values()]
+    assert "at {} graphs per second and this CSA at {}.".format(*one_process) in text()
+    for row, rate in zip(stored["loading"], one_process, strict=False):
+        assert round(row["compared"][0]["graphs_per_second"] / rate, 1) == 2.6
+    assert "takes 5 to 8 % more processor time than a step alone" in text()
+    assert "takes less than 4 % of a step in training" in text()
+    for found in measurement("one-process")["rows"].values():
+        alone, in_training = found["step"], found["loading and step"]["processor_ms"]
+        assert alone["quartiles"][0] < in_training < alone["quartiles"][1]
+        assert 1.045 < in_training / alone["processor_ms"] < 1.085
+        assert found["loading"]["processor_ms"] < 0.04 * in_training
+
+
+def test_the_two_rates_of_the_plan_and_their_days_are_those_of_the_records():
+    stored = measurement("shards-benchmark")["loading"]
+    planned = next(row for row in stored if row["model"] == "csa-small/pcqm4mv2")
+    measured = {
+        "28": measurement("training-rate")["graphs_per_second"],
+        "37": planned["compared"][0]["graphs_per_second"],
+    }
+    days = [3_378_606 * 300 / rate / 86_400 for rate in measured.values()]
+    assert [f"{rate:.0f}" for rate in measured.values()] == [*measured]
+    assert f"would need {days[1]:.0f} days instead of {days[0]:.0f}." in text()
+    assert "about 90 times as fast" in text()
+    assert 88 < planned["times_as_fast"] < 92
     (chapter,) = (ROOT / "book/chapters").glob("12_*.md")
-    text = chapter.read_text(encoding="utf-8")
-    steps, stored = (
-        measurement(f"{name}-benchmark")["versions"]["gtcourse"] for name in ("models", "shards")
-    )
-    assert f"version {steps}, with which the step times were measured" in text
-    assert f"version {stored} of the package reached 37 graphs per second" in text
+    assert f"the run would take {days[1]:.0f} days" in chapter.read_text(encoding="utf-8")
+
+
+def test_the_models_that_read_stored_graphs_have_the_stated_sizes():
+    graphormer, csa, _ = measurement("shards-benchmark")["loading"]
+    assert f"The CSA has {round(csa['parameters'], -3):,} parameters." in text()
+    assert f"The Graphormer has {round(graphormer['parameters'], -3):,}, and" in text()
+    model = get_recipe("csa-small/pcqm4mv2").build_model()
+    assert sum(model.config.num_node_types) == 174
+    assert "that a feature can take, 174 in all." in text()
