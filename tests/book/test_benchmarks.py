@@ -28,10 +28,9 @@ def test_the_ratios_of_training_steps_are_those_of_the_records():
     assert "less than a third of CSA's time" in text()
     assert cpu["transformer"] < cpu["csa"] / 3
     pyg, ours = f"{cpu['PyG GPSConv']:.0f} ms", f"{cpu['transformer']:.0f} ms"
-    assert f"`GPSConv` takes {pyg} and one of the package's Transformer {ours}." in text()
+    assert f"takes {pyg} with `GPSConv` and {ours} with the package's Transformer." in text()
     pyg, ours = f"{cpu['PyG TransformerConv']:.0f} ms", f"{cpu['gat']:.0f} ms"
-    assert f"`TransformerConv` takes {pyg} and one of GAT" in text()
-    assert f"along the bonds only, {ours}." in text()
+    assert f"It takes {pyg} with `TransformerConv` and {ours} with GAT" in text()
 
 
 def test_the_epochs_of_csa_rings_on_two_gpus_take_the_stated_times():
@@ -78,7 +77,7 @@ def test_the_gains_of_the_fused_forms_are_those_of_the_record():
     names = [row["recipe"].split("-")[0] for row in (csa, egt, grpe)]
     assert names == ["csa", "egt", "grpe"]
     for sizes, begin in (
-        ("mixed sizes", "as the recipes train, it is"),
+        ("mixed sizes", "which the recipes use, it is"),
         ("one size", "There a step is"),
     ):
         of_csa, of_egt, of_grpe = (f"{row[sizes]['times_as_fast']:.2f}" for row in (csa, egt, grpe))
@@ -90,7 +89,7 @@ def test_the_gains_of_the_fused_forms_are_those_of_the_record():
 
 
 def test_the_shares_and_bounds_of_the_attention_are_those_of_the_record():
-    _, egt, grpe = measurement("fused-benchmark")["rows"]
+    csa, egt, grpe = measurement("fused-benchmark")["rows"]
     products, others = (
         egt["shares"][f"{kind}, the attention"] for kind in ("matrix products", "other operators")
     )
@@ -101,6 +100,12 @@ def test_the_shares_and_bounds_of_the_attention_are_those_of_the_record():
     total = sum(share for kind, share in grpe["shares"].items() if "attention" in kind)
     assert f"GRPE the attention takes {total:.0f} %" in text()
     assert f"a step could become at most {1 / (1 - total / 100):.2f} times as fast." in text()
+    total = sum(share for kind, share in csa["shares"].items() if "attention" in kind)
+    assert f"In CSA the attention takes {total:.0f} %" in text()
+    assert f"would limit the speed-up to {1 / (1 - total / 100):.2f}." in text()
+    assert csa["one size"]["times_as_fast"] > 1 / (1 - total / 100)
+    assert "the vectors of pairs, which take half of a step" in text()
+    assert round(sum(s for kind, s in csa["shares"].items() if "pairs" in kind)) == 50
     pairs = egt["shares"]["matrix products, vectors of pairs"]
     assert f"EGT spends {pairs:.0f} % of a step on matrix products of the vectors" in text()
 
@@ -110,6 +115,13 @@ def test_scipy_takes_less_time_than_encode_on_all_graphs():
     for rows in [*record["rows"].values(), *record["rings"].values()]:
         times = {row["method"]: row["ms"] for row in rows}
         assert times["SciPy, distances alone"] < times["gtcourse"]
+
+
+def test_the_computation_alone_is_faster_than_scipy_on_molecules_only():
+    for graphs, rows in measurement("shortest-paths-benchmark")["rows"].items():
+        times = {row["method"]: row["ms"] for row in rows}
+        alone = times["gtcourse, computation alone"] / times["SciPy, distances alone"]
+        assert alone < 0.5 if graphs == "molecules" else alone > 1
 
 
 def test_the_versions_of_chapter_12s_times_are_those_of_the_records():
