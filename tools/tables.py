@@ -43,6 +43,21 @@ METHODS = {
     "gtcourse, form for GPUs": "gtcourse, matrix products",
 }
 """The ways to find shortest paths, by their names in the record, in the order of the table."""
+WALL = "wall clock"
+PROCESSOR = "processor time"
+TIMES = (
+    ("training steps", "12.1", "models-benchmark", WALL),
+    ("profiles", "12.1", "profile-benchmark", WALL),
+    ("epochs and loaders", "12.2, 12.3", "epoch-benchmark", WALL),
+    ("attention with biases", "12.5", "flex-benchmark", WALL),
+    ("mixed precision, compilation", "12.6", "compile-benchmark", WALL),
+    ("training steps on a GPU", "12.6", "models-gpu-benchmark", WALL),
+    ("stored graphs, processes", "12.7, 12.9", "shards-benchmark", WALL),
+    ("the rate of the plan", "12.10", "training-rate", PROCESSOR),
+    ("a step under several conditions", "12.11", "step-alone", PROCESSOR),
+    ("a process in training", "12.9", "one-process", PROCESSOR),
+)
+"""The measurements of chapter 12: what, its sections, the record, and the clock."""
 TAKES = re.compile(r"^\| Takes \|.*$", re.M)
 
 
@@ -84,6 +99,8 @@ def benchmark_tables() -> dict[str, str]:
         "models on a GPU": models_table(on_gpu, {"matrix products, lower bound (ms)": of_products}),
         "fused forms": fused_table(measurement("fused-benchmark")),
         "shortest paths": shortest_paths_table(measurement("shortest-paths-benchmark")),
+        "times of chapter 12": times_table(),
+        "one process": one_process_table(measurement("one-process")),
     }
 
 
@@ -122,8 +139,8 @@ def fused_table(record: dict) -> str:
                 "pairs that are real": f"{100 * mixed['real_pairs']:.0f} %",
                 "default form, ms": quartiles(mixed["default"]),
                 "fused form, ms": quartiles(mixed["fused"]),
-                "times as fast": ratio(mixed),
-                "times as fast, without padding": ratio(row["one size"]),
+                "speed-up": ratio(mixed),
+                "speed-up without padding": ratio(row["one size"]),
             }
         )
     kinds = sorted({kind for row in record["rows"] for kind in row["shares"]})
@@ -178,6 +195,51 @@ def shortest_paths_table(record: dict) -> str:
     for_rings = min(record["rounds"], RING_ROUNDS)
     rounds = f"{record['rounds']} rounds ({for_rings} rounds for the rings)"
     return f"{markdown(columns, rows)}\n{measured(what, record, rounds)}"
+
+
+def times_table() -> str:
+    """The versions and the clock of each measurement that chapter 12 uses."""
+    rows = []
+    for what, sections, name, clock in TIMES:
+        record = measurement(name)
+        versions = record["versions"]
+        rows.append(
+            (
+                what,
+                sections,
+                f"`{record['command']}`",
+                record["date"],
+                versions["gtcourse"],
+                versions["torch"].split("+")[0],
+                clock,
+            )
+        )
+    columns = ("times of", "sections", "command", "date", "gtcourse", "PyTorch", "clock")
+    caption = (
+        "*The recorded times of chapter 12, the sections that use them, and the commands, dates, "
+        "versions and clocks with which they were measured. Wall-clock time includes waiting for "
+        "other programs; processor time does not.*\n"
+    )
+    return f"{markdown(columns, rows)}\n{caption}"
+
+
+def one_process_table(record: dict) -> str:
+    """A step alone and in the training loop, and the loading of its batch."""
+    rows = []
+    for name, times in record["rows"].items():
+        alone, in_training, loading = (
+            quartiles({"ms": of["processor_ms"], "quartiles": of["quartiles"]})
+            for of in (times["step"], times["loading and step"], times["loading"])
+        )
+        rows.append((name, alone, in_training, loading))
+    columns = ("model", "step alone, ms", "step in training, ms", "loading alone, ms")
+    caption = (
+        "*Processor time of a step on a batch prepared in advance, of a step in the training loop "
+        f"with its loading, and of loading one batch, for {record['batch']} molecules: the median "
+        f"of {record['steps']} steps, with its quartiles in brackets. Measured on "
+        f"{record['date']} at commit `{short(record['commit'])}` with `{record['command']}`.*\n"
+    )
+    return f"{markdown(columns, rows)}\n{caption}"
 
 
 def place(row: dict) -> int:

@@ -3,6 +3,7 @@
 from statistics import median
 
 from gtcourse.course.records import measurement, recorded
+from gtcourse.recipes import get_recipe
 from tools.pages import experiment
 from tools.paths import ROOT
 
@@ -27,10 +28,9 @@ def test_the_ratios_of_training_steps_are_those_of_the_records():
     assert "less than a third of CSA's time" in text()
     assert cpu["transformer"] < cpu["csa"] / 3
     pyg, ours = f"{cpu['PyG GPSConv']:.0f} ms", f"{cpu['transformer']:.0f} ms"
-    assert f"`GPSConv` takes {pyg} and one of the package's Transformer {ours}." in text()
+    assert f"takes {pyg} with `GPSConv` and {ours} with the package's Transformer." in text()
     pyg, ours = f"{cpu['PyG TransformerConv']:.0f} ms", f"{cpu['gat']:.0f} ms"
-    assert f"`TransformerConv` takes {pyg} and one of GAT" in text()
-    assert f"along the bonds only, {ours}." in text()
+    assert f"It takes {pyg} with `TransformerConv` and {ours} with GAT" in text()
 
 
 def test_the_epochs_of_csa_rings_on_two_gpus_take_the_stated_times():
@@ -77,7 +77,7 @@ def test_the_gains_of_the_fused_forms_are_those_of_the_record():
     names = [row["recipe"].split("-")[0] for row in (csa, egt, grpe)]
     assert names == ["csa", "egt", "grpe"]
     for sizes, begin in (
-        ("mixed sizes", "as the recipes train, it is"),
+        ("mixed sizes", "which the recipes use, it is"),
         ("one size", "There a step is"),
     ):
         of_csa, of_egt, of_grpe = (f"{row[sizes]['times_as_fast']:.2f}" for row in (csa, egt, grpe))
@@ -89,7 +89,7 @@ def test_the_gains_of_the_fused_forms_are_those_of_the_record():
 
 
 def test_the_shares_and_bounds_of_the_attention_are_those_of_the_record():
-    _, egt, grpe = measurement("fused-benchmark")["rows"]
+    csa, egt, grpe = measurement("fused-benchmark")["rows"]
     products, others = (
         egt["shares"][f"{kind}, the attention"] for kind in ("matrix products", "other operators")
     )
@@ -100,6 +100,12 @@ def test_the_shares_and_bounds_of_the_attention_are_those_of_the_record():
     total = sum(share for kind, share in grpe["shares"].items() if "attention" in kind)
     assert f"GRPE the attention takes {total:.0f} %" in text()
     assert f"a step could become at most {1 / (1 - total / 100):.2f} times as fast." in text()
+    total = sum(share for kind, share in csa["shares"].items() if "attention" in kind)
+    assert f"In CSA the attention takes {total:.0f} %" in text()
+    assert f"would limit the speed-up to {1 / (1 - total / 100):.2f}." in text()
+    assert csa["one size"]["times_as_fast"] > 1 / (1 - total / 100)
+    assert "the vectors of pairs, which take half of a step" in text()
+    assert round(sum(s for kind, s in csa["shares"].items() if "pairs" in kind)) == 50
     pairs = egt["shares"]["matrix products, vectors of pairs"]
     assert f"EGT spends {pairs:.0f} % of a step on matrix products of the vectors" in text()
 
@@ -111,11 +117,54 @@ def test_scipy_takes_less_time_than_encode_on_all_graphs():
         assert times["SciPy, distances alone"] < times["gtcourse"]
 
 
-def test_chapter_12_names_the_versions_that_its_times_were_measured_with():
+def test_the_computation_alone_is_faster_than_scipy_on_molecules_only():
+    for graphs, rows in measurement("shortest-paths-benchmark")["rows"].items():
+        times = {row["method"]: row["ms"] for row in rows}
+        alone = times["gtcourse, computation alone"] / times["SciPy, distances alone"]
+        assert alone < 0.5 if graphs == "molecules" else alone > 1
+
+
+def test_the_versions_of_chapter_12s_times_are_those_of_the_records():
+    steps, stored = (measurement(f"{name}-benchmark") for name in ("models", "shards"))
+    assert f"at the commit of these times (`{steps['commit'][:7]}`)" in text()
+    assert f"version {stored['versions']['gtcourse']} of the package reached 37" in text()
+
+
+def test_a_process_in_training_takes_the_stated_share_of_time():
+    stored = measurement("shards-benchmark")
+    one_process = [rows[0]["graphs_per_second"] for rows in stored["processes"].values()]
+    assert "at {} graphs per second and this CSA at {}.".format(*one_process) in text()
+    for row, rate in zip(stored["loading"], one_process, strict=False):
+        assert round(row["compared"][0]["graphs_per_second"] / rate, 1) == 2.6
+    assert "takes 5 to 8 % more processor time than a step alone" in text()
+    assert "takes less than 4 % of a step in training" in text()
+    for found in measurement("one-process")["rows"].values():
+        alone, in_training = found["step"], found["loading and step"]["processor_ms"]
+        assert alone["quartiles"][0] < in_training < alone["quartiles"][1]
+        assert 1.045 < in_training / alone["processor_ms"] < 1.085
+        assert found["loading"]["processor_ms"] < 0.04 * in_training
+
+
+def test_the_two_rates_of_the_plan_and_their_days_are_those_of_the_records():
+    stored = measurement("shards-benchmark")["loading"]
+    planned = next(row for row in stored if row["model"] == "csa-small/pcqm4mv2")
+    measured = {
+        "28": measurement("training-rate")["graphs_per_second"],
+        "37": planned["compared"][0]["graphs_per_second"],
+    }
+    days = [3_378_606 * 300 / rate / 86_400 for rate in measured.values()]
+    assert [f"{rate:.0f}" for rate in measured.values()] == [*measured]
+    assert f"would need {days[1]:.0f} days instead of {days[0]:.0f}." in text()
+    assert "about 90 times as fast" in text()
+    assert 88 < planned["times_as_fast"] < 92
     (chapter,) = (ROOT / "book/chapters").glob("12_*.md")
-    text = chapter.read_text(encoding="utf-8")
-    steps, stored = (
-        measurement(f"{name}-benchmark")["versions"]["gtcourse"] for name in ("models", "shards")
-    )
-    assert f"version {steps}, with which the step times were measured" in text
-    assert f"version {stored} of the package reached 37 graphs per second" in text
+    assert f"the run would take {days[1]:.0f} days" in chapter.read_text(encoding="utf-8")
+
+
+def test_the_models_that_read_stored_graphs_have_the_stated_sizes():
+    graphormer, csa, _ = measurement("shards-benchmark")["loading"]
+    assert f"The CSA has {round(csa['parameters'], -3):,} parameters." in text()
+    assert f"The Graphormer has {round(graphormer['parameters'], -3):,}, and" in text()
+    model = get_recipe("csa-small/pcqm4mv2").build_model()
+    assert sum(model.config.num_node_types) == 174
+    assert "that a feature can take, 174 in all." in text()
