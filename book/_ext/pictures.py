@@ -25,6 +25,7 @@ PICTURES = {  # by name: the page and the heading of the section
     "transformer": ("notebooks/02_transformer", "the-whole-transformer"),
     "ink": ("notebooks/03_message_passing", "over-squashing"),
     "basis": ("notebooks/04_positional_encodings", "three-laplacians-and-what-is-not-unique"),
+    "flip": ("notebooks/05_signnet", "a-vector-for-every-node"),
     "bias": ("notebooks/06_graphormer", "vnode-the-layer-the-model"),
     "tour": ("notebooks/07_egt", "the-pairs-of-a-tour-layer-by-layer"),
     "dial": ("notebooks/08_grpe", "relations-inside-the-logits"),
@@ -47,6 +48,8 @@ INSTEAD = {
     "ink": "With scripts enabled, you can drop ink on a node here and follow it through the layers "
     "of a head that attends to neighbours, one that attends to all nodes, and both. The picture "
     "shows a path of eight nodes after two layers.",
+    "flip": "With scripts enabled, you can flip the signs of eigenvectors here. The picture shows "
+    "caffeine after a flip. The outputs of φ have changed, and SignNet’s sum has not.",
     "bias": "With scripts enabled, you can change the scalars of a trained Graphormer here, "
     "and see how an atom’s attention and the prediction respond. The picture shows the attention "
     "of atom O3 of aspirin in head 6 of layer 1: 0.59 of it goes to the atoms three bonds away.",
@@ -86,6 +89,9 @@ ALT = {
     "one axis. Below, a path coloured by an eigenvector, and by its negative.",
     "ink": "A path three times, its nodes coloured by the share of their vector that comes from "
     "one node: through neighbours, through all nodes, and through both.",
+    "flip": "Four drawings of caffeine, coloured by an eigenvector, by what a trained φ makes of "
+    "it and of its negative, and by the sum of the two. Below the first three stands “changed”, "
+    "and below the sum “unchanged”.",
     "bias": "A drawing of aspirin, coloured by the attention of its atom O3 in one head. Beside "
     "it, one bar for each distance shows the head’s scalar, and below each bar is the share of "
     "O3’s attention that goes to atoms at this distance.",
@@ -159,6 +165,7 @@ def script(code: Path, name: str) -> str:
         "stack": ["layers", "colors", "guess"],
         "ink": ["colors", "guess"],
         "basis": ["layers", "colors", "guess"],
+        "flip": ["layers", "colors", "molecule", "guess"],
         "bias": ["layers", "colors", "molecule", "fetch", "guess", "drag"],
         "tour": ["layers", "guess", "drag"],
         "dial": ["layers", "colors", "guess"],
