@@ -3,9 +3,14 @@
 ``_static/pictures`` has the code that draws each, and the data that ``experiments.pictures`` wrote;
 both go into one script beside the page. Where scripts do not run there is a still picture, and a
 sentence says what can be done with it.
+
+They are numbered like the figures ("Interactive 8.1"), together with the wall of twins. The section
+of a picture has to mention it, as "the picture below" or "the picture at the end of this section",
+and these words become a link to it.
 """
 
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -113,6 +118,26 @@ ALT = {
     "attention, gradient, edit and a lookup table bet on.",
 }
 
+CAPTIONS = {
+    "score": "Four tokens whose scores you can move, and the weighted mean of their values.",
+    "stack": "Four stacks of twelve blocks, with and without residual connections and norms.",
+    "transformer": "The whole Transformer, stage by stage, with its norms in either of two places.",
+    "ink": "Ink on one node, and how it spreads through three kinds of heads.",
+    "basis": "The eigenspace of a ring’s repeated eigenvalue, whose basis you can turn.",
+    "twins": "The ten comparisons of the next table, drawn in the colours of an encoding.",
+    "flip": "The outputs of a trained φ for an eigenvector and for its negative, and their sum.",
+    "bias": "The scalars of a trained Graphormer, which you can change.",
+    "tour": "The edges that a trained EGT chooses for points that you can drag.",
+    "dial": "A head with a bias and a head with a query context in the listener puzzle.",
+    "forget": "A trained CSA with and without the feature that says which atoms share a ring.",
+    "pair": "One pair of atoms in the first layers of four trained models.",
+    "metro": "Layers that turn into other layers, step by step.",
+    "fool": "Two graphs whose edges you can change until a layer cannot tell them apart.",
+    "bet": "Molecules with end atoms to bet on, against four methods.",
+}
+MENTION = re.compile("picture (?:below|at the end of this section)")
+CHAPTER = re.compile(r"notebooks/(\d\d)_")
+
 
 def still(name: str, alt: str, words: str = "") -> str:
     """The picture at its start, for readers without scripts (``tools.stills`` draws it)."""
@@ -137,7 +162,46 @@ def embed(app, document: nodes.document, page: str) -> None:
         )
         section = sections[heading]
         inner = (n for n, part in enumerate(section) if isinstance(part, nodes.section))
-        section.insert(next(inner, len(section)), nodes.raw("", place, format="html"))
+        section.insert(next(inner, len(section)), with_caption(name, place))
+
+
+def with_caption(name: str, place: str) -> nodes.figure:
+    """The place of a picture in the page, and the line below it."""
+    caption = nodes.caption("", CAPTIONS[name])
+    return nodes.figure(
+        "", nodes.raw("", place, format="html"), caption, classes=["interactive"], names=[name]
+    )
+
+
+def number(app, document: nodes.document, page: str) -> None:
+    """Numbers the pictures of a chapter in the order in which they stand, and links to them."""
+    if app.builder.format != "html":
+        return
+    found = CHAPTER.match(page)
+    pictures = [part for part in document.findall(nodes.figure) if "interactive" in part["classes"]]
+    for count, picture in enumerate(pictures, start=1):
+        label = f"Interactive {int(found[1])}.{count}"
+        picture["ids"] = [nodes.make_id(label.replace(".", "-"))]
+        picture[-1].insert(0, [nodes.strong(label, label), nodes.Text(". ")])
+        link(picture)
+
+
+def link(picture: nodes.figure) -> None:
+    """Makes the words with which a section mentions its picture a link."""
+    (name,) = picture["names"]
+    section = picture.parent
+    while not isinstance(section, nodes.section):  # the wall of twins stands in a cell
+        section = section.parent
+    for text in section.findall(nodes.Text):
+        mention = MENTION.search(text.astext())
+        if mention is None or not isinstance(text.parent, nodes.paragraph):
+            continue
+        words = mention[0]
+        before, after = text.astext().split(words, 1)
+        reference = nodes.reference(words, words, internal=True, refid=name)
+        text.parent.replace(text, [nodes.Text(before), reference, nodes.Text(after)])
+        return
+    logger.warning("the section of the picture %s does not mention it", name, location=section)
 
 
 def style(app, page, template, context, doctree) -> None:
@@ -184,6 +248,7 @@ def script(code: Path, name: str) -> str:
 
 def setup(app):
     app.connect("doctree-resolved", embed, priority=900)
+    app.connect("doctree-resolved", number, priority=910)  # those of twins.py, too
     app.connect("html-page-context", style)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

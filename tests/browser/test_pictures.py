@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
-from book._ext.pictures import PICTURES
+from book._ext.pictures import CAPTIONS, PICTURES
 from experiments import pictures
 from gtcourse.course import blindness, explorer
 from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
@@ -442,6 +443,26 @@ def test_without_scripts_a_picture_shows_a_small_image_and_a_sentence(
     assert page.locator(f"#{name} img").evaluate("image => image.naturalWidth") > 300
     files = (f"pictures/{name}.data.js", f"stills/{name}.webp")
     assert sum(len(page.request.get(f"{book}/_static/{file}").body()) for file in files) < 150_000
+
+
+@pytest.mark.parametrize("where", sorted(set(PAGES.values())))
+def test_pictures_are_numbered_in_order_and_the_text_of_their_section_links_to_them(book, where):
+    page = BeautifulSoup((HTML / f"{where}.html").read_text(encoding="utf-8"), "html.parser")
+    figures = page.select("figure.interactive")
+    chapter = int(re.search(r"\d\d", where)[0])
+    expected = {name for name in PAGES if PAGES[name] == where}
+    shown = {figure.find("div")["id"] for figure in figures} - {"twins"}
+    assert shown == expected
+    for count, figure in enumerate(figures, start=1):
+        assert figure["id"] == f"interactive-{chapter}-{count}"
+        name = figure.find("div")["id"]
+        caption = figure.find("figcaption", recursive=False).get_text()
+        assert caption.strip().startswith(f"Interactive {chapter}.{count}. {CAPTIONS[name]}")
+        links = figure.find_parent("section").select(f'p a[href="#{name}"]')
+        assert [link.get_text() for link in links] in (
+            ["picture below"],
+            ["picture at the end of this section"],
+        )
 
 
 @pytest.fixture
