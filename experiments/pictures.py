@@ -429,6 +429,44 @@ def forget() -> dict:
     }
 
 
+FLIPPED = {
+    "caffeine": "Cn1cnc2c1c(=O)n(C)c(=O)n2C",
+    "lidocaine": "CCN(CC)CC(=O)Nc1c(C)cccc1C",
+    "1-butanol": "CCCCO",
+}
+"""None of their eigenvalues repeats."""
+
+
+@torch.no_grad()
+def flip() -> dict:
+    """Outputs of a trained φ for eigenvectors u and -u, with two decimals, ``[k, C, n]``.
+
+    The picture adds the stored numbers, so that the sums are those of the numbers that it shows.
+    """
+    model = load("signnet-100k/molecules")
+    signnet = model.model.eval().input.encoding
+    molecules = []
+    for drawn in explorer.molecules(FLIPPED):
+        batch = collate(encode([model.featurize(drawn["smiles"])], *model.transforms))
+        vectors = batch.encoding("laplacian_eigenvectors").float()  # [1, n, k]
+        is_vector = (vectors != 0).any(dim=1)[0]
+        vectors = vectors[:, :, is_vector]
+        is_real = torch.ones_like(vectors, dtype=torch.bool)
+        plus, minus = (
+            signnet.phi(signed, is_real, batch.adjacency)[0].permute(1, 2, 0)
+            for signed in (vectors, -vectors)
+        )  # [k, C, n] each
+        molecule = {name: drawn[name] for name in ("name", "places", "symbols", "edge")}
+        molecule |= {"u": hundredths(vectors[0].T), "plus": hundredths(plus)}
+        molecules.append(molecule | {"minus": hundredths(minus)})
+    return {"channels": signnet.config.phi_out, "start": 2, "molecules": molecules}
+
+
+def hundredths(values: torch.Tensor) -> list:
+    """Nested lists of whole numbers of 1 / 100."""
+    return (100 * values).round().int().tolist()
+
+
 DATA: dict[str, Callable[[], dict]] = {
     "score": score,
     "stack": stack,
@@ -438,6 +476,7 @@ DATA: dict[str, Callable[[], dict]] = {
     "bias": bias,
     "dial": dial,
     "forget": forget,
+    "flip": flip,
     "pair": pair,
     "metro": metro,
     "bet": bet,

@@ -48,6 +48,8 @@ def photograph(page, address: str, name: str) -> bytes:
     if name == "dial":
         for _ in range(3):
             place.locator("[data-slider=dial]").press("ArrowRight")  # away from the bias's distance
+    if name == "flip":
+        place.locator("[data-flip]").press("Enter")
     if name == "stack":
         place.locator("input").press("End")  # with all of its blocks
     page.add_style_tag(content=QUIET)

@@ -3,9 +3,14 @@
 ``_static/pictures`` has the code that draws each, and the data that ``experiments.pictures`` wrote;
 both go into one script beside the page. Where scripts do not run there is a still picture, and a
 sentence says what can be done with it.
+
+They are numbered like the figures ("Interactive 8.1"), together with the wall of twins. The section
+of a picture has to mention it, as "the picture below" or "the picture at the end of this section",
+and these words become a link to it.
 """
 
 import json
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -25,6 +30,7 @@ PICTURES = {  # by name: the page and the heading of the section
     "transformer": ("notebooks/02_transformer", "the-whole-transformer"),
     "ink": ("notebooks/03_message_passing", "over-squashing"),
     "basis": ("notebooks/04_positional_encodings", "three-laplacians-and-what-is-not-unique"),
+    "flip": ("notebooks/05_signnet", "a-vector-for-every-node"),
     "bias": ("notebooks/06_graphormer", "vnode-the-layer-the-model"),
     "tour": ("notebooks/07_egt", "the-pairs-of-a-tour-layer-by-layer"),
     "dial": ("notebooks/08_grpe", "relations-inside-the-logits"),
@@ -47,6 +53,8 @@ INSTEAD = {
     "ink": "With scripts enabled, you can drop ink on a node here and follow it through the layers "
     "of a head that attends to neighbours, one that attends to all nodes, and both. The picture "
     "shows a path of eight nodes after two layers.",
+    "flip": "With scripts enabled, you can flip the signs of eigenvectors here. The picture shows "
+    "caffeine after a flip. The outputs of φ have changed, and SignNet’s sum has not.",
     "bias": "With scripts enabled, you can change the scalars of a trained Graphormer here, "
     "and see how an atom’s attention and the prediction respond. The picture shows the attention "
     "of atom O3 of aspirin in head 6 of layer 1: 0.59 of it goes to the atoms three bonds away.",
@@ -86,6 +94,9 @@ ALT = {
     "one axis. Below, a path coloured by an eigenvector, and by its negative.",
     "ink": "A path three times, its nodes coloured by the share of their vector that comes from "
     "one node: through neighbours, through all nodes, and through both.",
+    "flip": "Four drawings of caffeine, coloured by an eigenvector, by what a trained φ makes of "
+    "it and of its negative, and by the sum of the two. Below the first three stands “changed”, "
+    "and below the sum “unchanged”.",
     "bias": "A drawing of aspirin, coloured by the attention of its atom O3 in one head. Beside "
     "it, one bar for each distance shows the head’s scalar, and below each bar is the share of "
     "O3’s attention that goes to atoms at this distance.",
@@ -106,6 +117,26 @@ ALT = {
     "bet": "A molecule coloured by attention, one of its end atoms cut off, and a table of what "
     "attention, gradient, edit and a lookup table bet on.",
 }
+
+CAPTIONS = {
+    "score": "Four tokens whose scores you can move, and the weighted mean of their values.",
+    "stack": "Four stacks of twelve blocks, with and without residual connections and norms.",
+    "transformer": "The whole Transformer, stage by stage, with its norms in either of two places.",
+    "ink": "Ink on one node, and how it spreads through three kinds of heads.",
+    "basis": "The eigenspace of a ring’s repeated eigenvalue, whose basis you can turn.",
+    "twins": "The ten comparisons of the next table, drawn in the colours of an encoding.",
+    "flip": "The outputs of a trained φ for an eigenvector and for its negative, and their sum.",
+    "bias": "The scalars of a trained Graphormer, which you can change.",
+    "tour": "The edges that a trained EGT chooses for points that you can drag.",
+    "dial": "A head with a bias and a head with a query context in the listener puzzle.",
+    "forget": "A trained CSA with and without the feature that says which atoms share a ring.",
+    "pair": "One pair of atoms in the first layers of four trained models.",
+    "metro": "Layers that turn into other layers, step by step.",
+    "fool": "Two graphs whose edges you can change until a layer cannot tell them apart.",
+    "bet": "Molecules with end atoms to bet on, against four methods.",
+}
+MENTION = re.compile("picture (?:below|at the end of this section)")
+CHAPTER = re.compile(r"notebooks/(\d\d)_")
 
 
 def still(name: str, alt: str, words: str = "") -> str:
@@ -131,7 +162,46 @@ def embed(app, document: nodes.document, page: str) -> None:
         )
         section = sections[heading]
         inner = (n for n, part in enumerate(section) if isinstance(part, nodes.section))
-        section.insert(next(inner, len(section)), nodes.raw("", place, format="html"))
+        section.insert(next(inner, len(section)), with_caption(name, place))
+
+
+def with_caption(name: str, place: str) -> nodes.figure:
+    """The place of a picture in the page, and the line below it."""
+    caption = nodes.caption("", CAPTIONS[name])
+    return nodes.figure(
+        "", nodes.raw("", place, format="html"), caption, classes=["interactive"], names=[name]
+    )
+
+
+def number(app, document: nodes.document, page: str) -> None:
+    """Numbers the pictures of a chapter in the order in which they stand, and links to them."""
+    if app.builder.format != "html":
+        return
+    found = CHAPTER.match(page)
+    pictures = [part for part in document.findall(nodes.figure) if "interactive" in part["classes"]]
+    for count, picture in enumerate(pictures, start=1):
+        label = f"Interactive {int(found[1])}.{count}"
+        picture["ids"] = [nodes.make_id(label.replace(".", "-"))]
+        picture[-1].insert(0, [nodes.strong(label, label), nodes.Text(". ")])
+        link(picture)
+
+
+def link(picture: nodes.figure) -> None:
+    """Makes the words with which a section mentions its picture a link."""
+    (name,) = picture["names"]
+    section = picture.parent
+    while not isinstance(section, nodes.section):  # the wall of twins stands in a cell
+        section = section.parent
+    for text in section.findall(nodes.Text):
+        mention = MENTION.search(text.astext())
+        if mention is None or not isinstance(text.parent, nodes.paragraph):
+            continue
+        words = mention[0]
+        before, after = text.astext().split(words, 1)
+        reference = nodes.reference(words, words, internal=True, refid=name)
+        text.parent.replace(text, [nodes.Text(before), reference, nodes.Text(after)])
+        return
+    logger.warning("the section of the picture %s does not mention it", name, location=section)
 
 
 def style(app, page, template, context, doctree) -> None:
@@ -159,6 +229,7 @@ def script(code: Path, name: str) -> str:
         "stack": ["layers", "colors", "guess"],
         "ink": ["colors", "guess"],
         "basis": ["layers", "colors", "guess"],
+        "flip": ["layers", "colors", "molecule", "guess"],
         "bias": ["layers", "colors", "molecule", "fetch", "guess", "drag"],
         "tour": ["layers", "guess", "drag"],
         "dial": ["layers", "colors", "guess"],
@@ -177,6 +248,7 @@ def script(code: Path, name: str) -> str:
 
 def setup(app):
     app.connect("doctree-resolved", embed, priority=900)
+    app.connect("doctree-resolved", number, priority=910)  # those of twins.py, too
     app.connect("html-page-context", style)
     app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,5 +1,8 @@
 """The search page finds sections: their titles and prose, formulas as plain text, without code.
-The terms of the glossary are sections of their own, each with the section that introduces it.
+The terms of the glossary are sections of their own, each with the section that introduces it, and
+so are the classes and functions of the package, each with the first paragraph that describes it.
+Beside the sections there are the numbered figures, tables and interactives, by which a reader who
+types "table 8.1" finds it.
 
 Sphinx's own index finds pages and is dropped (``offline.py``). While pages are read, each section's
 title, address and prose are collected here, and ``_static/search.js`` ranks them while
@@ -31,6 +34,7 @@ GONE = (
     nodes.image,
 )
 BLOCKS = (nodes.paragraph, nodes.row, nodes.admonition)
+NUMBERED = re.compile(r"(?:Figure|Table|Interactive) \d+\.\d+")
 CHAPTER = re.compile(r"notebooks/\d")
 ENGLISH = SearchEnglish({})
 
@@ -48,6 +52,11 @@ def collect(app: Sphinx, document: nodes.document) -> None:
         }
         for section in document.findall(nodes.section)
         if section.children and isinstance(section[0], nodes.title)
+    ]
+    found(app.env)[page] += [
+        code(page, title, part)
+        for part in document.findall(desc)
+        if part["objtype"] in ("class", "exception", "function") and part[0]["ids"]
     ]
     for part in document.findall(glossary):
         found(app.env)[page] += [
@@ -67,6 +76,48 @@ def term(page: str, title: str, item: nodes.definition_list_item) -> dict:
         "text": " ".join(without_gaps(words(definition)).split()),
         "names": names,
     }
+
+
+def code(page: str, title: str, described: desc) -> dict:
+    """A class or a function of the package, with the first paragraph of what describes it."""
+    signature, content = described[0], described[-1]
+    paragraphs = [part for part in content if isinstance(part, nodes.paragraph)]
+    described_by = [part for part in paragraphs if not part.astext().startswith("Bases: ")]
+    first = described_by[0] if described_by else nodes.paragraph()
+    return {
+        "page": title,
+        "title": signature["fullname"],
+        "url": f"{page}.html#{signature['ids'][0]}",
+        "text": " ".join(without_gaps(words(first)).split()),
+        "code": True,
+    }
+
+
+def note_captions(app: Sphinx, document: nodes.document, page: str) -> None:
+    """The numbered captions of a page, which it has only when it is written (``figures.py``).
+
+    They are kept beside the stored pages, because a page that has not changed is not written again.
+    """
+    if app.builder.format != "html":
+        return
+    title = next(iter(document.findall(nodes.title)), nodes.title()).astext()
+    captions = []
+    for figure in document.findall(nodes.figure):
+        caption = figure[-1]
+        if not (isinstance(caption, nodes.caption) and isinstance(caption[0], nodes.strong)):
+            continue
+        number = caption[0].astext()
+        if NUMBERED.fullmatch(number):
+            text = " ".join("".join(map(words, caption[1:])).split()).removeprefix(". ")
+            url = f"{page}.html#{figure['ids'][0]}"
+            captions.append({"page": title, "title": number, "url": url, "text": text})
+    file = captions_of(app, page)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(captions), encoding="utf-8")
+
+
+def captions_of(app: Sphinx, page: str) -> Path:
+    return Path(app.doctreedir, f"{page}.captions.json")
 
 
 def emphasised(section: nodes.section) -> list[str]:
@@ -168,11 +219,18 @@ def write(app: Sphinx, error: Exception | None) -> None:
     sections = [
         {key: value for key, value in each.items() if key != "emphasised"} for each in sections
     ]
-    content = f"const SECTIONS = {json.dumps(sections, ensure_ascii=False)};\n"
+    files = [captions_of(app, page) for page in sorted(pages)]
+    captions = [each for file in files for each in json.loads(file.read_text(encoding="utf-8"))]
+    content = "".join(
+        f"const {name} = {json.dumps(listed, ensure_ascii=False)};\n"
+        for name, listed in (("SECTIONS", sections), ("CAPTIONS", captions))
+    )
     Path(app.outdir, "_static", "sections.js").write_text(content, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", collect)
+    app.connect("doctree-resolved", note_captions, priority=950)  # once they are numbered
     app.connect("build-finished", write)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}
+    # Pages that were stored before they had their code and captions are read again.
+    return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": False}

@@ -12,7 +12,7 @@ from pathlib import Path
 import networkx as nx
 import numpy as np
 from docutils import nodes
-from pictures import HOME, still
+from pictures import HOME, still, with_caption
 from sphinx.util import logging
 
 PAGE = "notebooks/04_positional_encodings"
@@ -38,7 +38,7 @@ def embed(app, document: nodes.document, page: str) -> None:
     for figure in document.findall(nodes.figure):
         if TABLE in figure["ids"]:
             at = figure.parent.index(figure)
-            figure.parent.insert(at, nodes.raw("", PLACE, format="html"))
+            figure.parent.insert(at, with_caption("twins", PLACE))
             return
     logger.warning("there is no %s to put the wall of twins above", TABLE, location=PAGE)
 

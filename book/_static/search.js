@@ -1,5 +1,8 @@
 // The search: sections in order of relevance, each with the sentence that answers, while the reader
 // types. book.js loads this file, the sections and Sphinx's stemmer when a search field is used.
+//
+// What points to a place, such as "eq 7", "table 8.1" or "section 6.5", is looked up as it is. All else is
+// a search for words. Code and the teacher's page come last, unless the query is a name of the code.
 "use strict";
 
 const WORD = /[\p{L}\p{N}]+/gu;
@@ -55,15 +58,16 @@ let index = null;
 function indexed() {
   if (index) return index;
   const vocabulary = new Set();
+  const inCode = new Set();  // words that only the code may have: they do not change how a query is read
   const sections = SECTIONS.map((section) => {
     const [title, text, page] = [section.title, section.text, section.page].map(wordsOf);
     for (const words of [title, text, page]) {
-      for (const word of words.keys()) vocabulary.add(word);
+      for (const word of words.keys()) (section.code ? inCode : vocabulary).add(word);
     }
     const [plainTitle, plainText] = [section.title, section.text].map((words) => (words.match(WORD) ?? []).map(american).join(" "));
     return { section, title, text, page, plainTitle, plainText, names: (section.names ?? []).flatMap(written) };
   });
-  index = { sections, vocabulary: [...vocabulary], known: vocabulary };
+  index = { sections, vocabulary: [...vocabulary], known: vocabulary, inCode: [...inCode] };
   return index;
 }
 
@@ -130,9 +134,13 @@ function apart(word, has) {
 /** For each word that is asked for, the words of the book that count as it; `slips` are filled with
     the words that were read as others. */
 function terms(query, slips = []) {
-  const { vocabulary } = indexed();
-  const like = (word) => vocabulary.filter((other) =>
+  const { vocabulary, inCode } = indexed();
+  const likeIn = (words, word) => words.filter((other) =>
     (word.length > 1 && other.startsWith(word)) || stem(other) === stem(word));
+  const like = (word) => {
+    const found = likeIn(vocabulary, word);
+    return found.length ? found : likeIn(inCode, word);
+  };
   const asked = (query.match(WRITTEN) ?? []).flatMap((written) => {  // "pre-norm" as one word or, if that is nowhere, as two
     const word = american(written.replace(/[-‑]/g, ""));
     return like(word).length ? [word] : written.match(WORD).map(american);
@@ -243,6 +251,29 @@ function leading(asked) {
 const WEIGHTS = [[/^notebooks\/\d/, 1], [/^notebooks\/errata/, 0.2], [/^notebooks/, 0.8],
   [/^book\/(api|differs|ledger|bibliography)/, 0.3], [/^book/, 0.6], [/^/, 0.3]];
 
+const weight = (url) => WEIGHTS.find(([pattern]) => pattern.test(url))[1];
+
+const isCode = ({ url }) => url.startsWith("book/api/");
+
+// What a reader chooses from. Each result is of the first group that it fits.
+const GROUPS = [["Glossary", ({ names }) => Boolean(names)], ["Code reference", isCode],
+  ["Chapters", ({ url }) => /^notebooks\/\d/.test(url)], ["Pages", () => true]];
+const SHOWN = ["Chapters", "Pages", "Glossary", "Code reference"];
+const groupOf = (section) => GROUPS.find(([, fits]) => fits(section))[0];
+const MOST = 30;  // results of a group
+
+const isLast = (section) => isCode(section) || section.url.startsWith("book/teach");
+
+/** Whether a query is written as code, and the package has the name: "flip_signs", "GraphBatch", "train.loop". */
+function isIdentifier(query) {
+  const name = nameInCode(query);
+  if (!/_|\w\.[a-z]|\w[A-Z]|\(\)$/.test(query.trim()) || CHAPTERS[name.toLowerCase()]) return false;
+  return SECTIONS.some((section) => isCode(section) && isNamed(section.title, name));
+}
+
+const nameInCode = (query) => query.trim().replace(/\(.*$/, "").replace(/^gtcourse\./, "");
+const isNamed = (title, name) => [title, title.split(".").pop()].includes(name);
+
 /** One answer for each text: a section that stands on two pages, or a page and its first section. */
 function withoutCopies(found) {
   const seen = new Set();
@@ -271,9 +302,24 @@ function naming(names, query) {
 const SMALL = new Set(("a an and are at by can do does for from how i in is it my of on or own the this to use we " +
   "what when where which why with you your").split(" "));
 
+/** What answers a question, best first, at most 30 of each group. `totals` of the list says how many
+    sections of a group there are. */
+function search(question, slips = []) {
+  const point = pointing(question);
+  const pointed = point ? pointedAt(point) : [];
+  const all = pointed.length ? pointed : inWords(point ? point.rest : question, slips);
+  const totals = {};
+  const best = all.filter(({ section }) => {
+    const group = groupOf(section);
+    totals[group] = (totals[group] ?? 0) + 1;
+    return totals[group] <= MOST;
+  });
+  return Object.assign(collapsed(best), { totals });
+}
+
 /** The sections with all words of a question or, where there is none, with the most of them. First those
     that are known to answer it. */
-function search(question, slips = []) {
+function inWords(question, slips) {
   const all = sectionsWith(question, slips, 0);
   const found = all.length ? all : sectionsWith(question, [], 1);
   const asked = question.trim().toLowerCase();
@@ -283,7 +329,7 @@ function search(question, slips = []) {
   const leads = direct.length ? direct : leading(meantByReader);
   const sections = leads.map((lead) => indexed().sections.find((each) => each.section.url === lead)?.section);
   const first = sections.filter(Boolean).map((section) => ({ section, asked: found[0]?.asked ?? [] }));
-  return collapsed([...first, ...found.filter(({ section }) => !leads.includes(section.url))].slice(0, 30));
+  return [...first, ...found.filter(({ section }) => !leads.includes(section.url))];
 }
 
 /** Of answers with the same words, the first, which counts the others: a sentence that stands in many cards. */
@@ -291,7 +337,7 @@ function collapsed(found) {
   const said = new Map();
   return found.filter((each) => {
     const { section, asked } = each;
-    each.words = section.names ? shortened(section.text) : excerpt(section.text, asked);
+    each.words ??= section.names ? shortened(section.text) : excerpt(section.text, asked);
     const key = `${section.title} · ${each.words}`;
     if (said.has(key)) said.get(key).more += 1;
     else said.set(key, Object.assign(each, { more: 0 }));
@@ -305,6 +351,74 @@ function inOrder(phrase) {
   return new RegExp(`(?<= |^)${beginnings.join("\\p{L}* ")}\\p{L}*`, "gu");
 }
 
+// What a reader may call a thing with a number, and what the book calls it.
+const NUMBERED = [["Eq.", "eqs?|eqns?|equations?"], ["Table", "tab|tables?"], ["Figure", "figs?|figures?"],
+  ["Interactive", "interactives?"], ["Section", "secs?|sections?|§"], ["Chapter", "ch|chap|chapters?"], ["Exercise", "exercises?"]];
+const NUMBER = "\\(?([a-z]?\\d+(?:\\.\\d+)?[a-z]?)\\)?";
+const POINTS = NUMBERED.map(([kind, forms]) => [kind, new RegExp(`(?:^|\\s)(?:${forms})\\.?\\s*${NUMBER}\\.?(?=$|[\\s,;?!])`, "i")]);
+
+/** What a query points to: {kind, number, rest}, rest without it; null if it points to nothing. */
+function pointing(query) {
+  if (/^\s*[1-9]\d?\.\d{1,2}\s*$/.test(query)) return { kind: "Section", number: query.trim(), rest: query.trim() };
+  for (const [kind, pattern] of POINTS) {
+    const found = query.match(pattern);
+    if (found) return { kind, number: found[1].toLowerCase(), rest: query.replace(found[0], " ").trim() };
+  }
+  return null;
+}
+
+// As it is cited: "Eq. 7", "Eqs. 3 and 4", "Eqs. 6 to 9", "Table 2".
+const ITEM = "\\(?[A-Z]?\\d+(?:\\.\\d+)?[a-z]?\\)?";
+const CITED = new RegExp(`\\b(Eq|Equation|Table|Fig|Figure)s?\\.?\\s(${ITEM}(?:(?:, (?:and )?| and | or | to |–)${ITEM}(?![\\w.]*\\w))*)`, "g");
+
+/** Whether a text cites this number of a kind. The lecture's have a letter, and need no "Eq." before them. */
+function cites(text, { kind, number }) {
+  if (kind === "Eq." && /^[a-z]/.test(number)) return new RegExp(`(?<![\\w.])${number}(?![\\w.]*\\w)`, "i").test(text);
+  const first = kind.slice(0, 2);
+  for (const [, word, list] of text.matchAll(CITED)) {
+    if (!word.startsWith(first)) continue;
+    const numbers = list.toLowerCase().match(/[a-z]?\d+(?:\.\d+)?[a-z]?/g);
+    if (numbers.includes(number)) return true;
+    for (const [, from, to] of list.matchAll(/\b(\d+)\)?(?: to |–)\(?(\d+)\b/g)) {
+      if (/^\d+$/.test(number) && Number(from) < Number(number) && Number(number) < Number(to)) return true;
+    }
+  }
+  return false;
+}
+
+/** Whether a title is that of the section, the chapter or the exercise with this number. */
+function isCalled(title, { kind, number }) {
+  if (kind === "Chapter" || (kind === "Section" && !number.includes("."))) return title.startsWith(`${number.padStart(2, "0")} `);
+  if (kind === "Section") return title.startsWith(`${number} `);
+  return kind === "Exercise" && new RegExp(`^Exercise ${number}\\b(?!\\.\\d)`).test(title);
+}
+
+/** The caption with this number, the sections that have it in their title, and those that cite it. */
+function pointedAt(point) {
+  const rest = point.rest === point.number ? [] : (point.rest.match(WRITTEN) ?? []).filter((word) => !SMALL.has(word.toLowerCase()));
+  const asked = terms(rest.join(" "));
+  if (asked.some((words) => !words.size)) return [];
+  const has = (texts, term) => texts.some((text) => [...wordsOf(text).keys()].some((word) => term.has(word)));
+  const fits = ({ title, page, text }) => asked.every((term) => has([title, page, text], term));
+  const label = `${point.kind} ${point.number}`;
+  const captions = CAPTIONS.filter((each) => (each.title === label || (!point.number.includes(".") && each.title.startsWith(`${label}.`))) && fits(each))
+    .map((section) => ({ section, asked, words: shortened(section.text) }));
+  const alone = new RegExp(`(?<!to |–|[\\w.(])\\(?${point.number}(?![\\w.]*\\w)(?!\\)? to |–)`, "i");  // not an end of "3 to 7"
+  const found = SECTIONS.map((section) => {
+    const { title, page, text } = section;
+    if (isCalled(title, point)) return fits(section) && { section, asked, score: 100 * weight(section.url) };
+    const inTitle = cites(title, point);
+    if (!(inTitle || cites(text, point)) || !fits(section)) return false;
+    const worth = (sentence) => asked.filter((term) => has([title, page, sentence], term)).length +
+      (sentence.startsWith("Sources") ? -1 : 1) + (alone.test(sentence) ? 1 : 0);
+    const sentences = text.split(SENTENCE).filter((sentence) => cites(sentence, point)).sort((one, other) => worth(other) - worth(one));
+    const best = sentences[0]?.trim();
+    const score = (best ? worth(best) : 0) + Math.min(sentences.length, 3) + (inTitle ? 5 : 0);
+    return { section, asked, words: shortened(best ?? text), score: score * weight(section.url) };
+  }).filter(Boolean).sort((one, other) => isLast(one.section) - isLast(other.section) || other.score - one.score);
+  return [...captions, ...found];
+}
+
 const SENTENCE = /\n|(?<=[.!?])(?<!\b(?:Eqs?|al|vs|Fig)\.)\s+(?=[\p{Lu}“‘(])/u;
 
 /** Whether a sentence has all of these words. */
@@ -314,7 +428,8 @@ const inOneSentence = (text, terms) => text.split(SENTENCE).some((sentence) =>
 /** Sections by relevance. With `missing`, a third of the words that are asked for may be missing, at least one. */
 function sectionsWith(question, slips, missing) {
   const asking = OTHERWISE.reduce((text, [word, other]) => text.replace(word, other), question);
-  const query = respelt(asking.replace(QUESTION, "").replace(/\?\s*$/, "") || asking);
+  const identifier = isIdentifier(question);
+  const query = (identifier ? String : respelt)(asking.replace(QUESTION, "").replace(/\?\s*$/, "") || asking);
   const said = (query.match(WRITTEN) ?? []).filter((word) => !SMALL.has(word.toLowerCase()));
   let asked = terms(said.length ? said.join(" ") : query, slips);
   if (missing) asked = asked.filter((words) => words.size);
@@ -349,7 +464,7 @@ function sectionsWith(question, slips, missing) {
       if (!inText && !inOneSentence(section.text, unsaid)) total /= 3;  // each word somewhere else
     } else if (section.names) total /= 2;  // a short definition, of another term, that uses the word
     if (section.title.startsWith("Exercise")) total /= 3;
-    return total * WEIGHTS.find(([pattern]) => pattern.test(section.url))[1];
+    return total * weight(section.url);
   };
   // First what defines the term that is asked for, in the glossary and where a chapter introduces it.
   const first = new Map();
@@ -359,8 +474,12 @@ function sectionsWith(question, slips, missing) {
     first.set(section.url, 2000 * how);
     if (section.introduced) first.set(section.introduced, Math.max(first.get(section.introduced) ?? 0, 2000 * how - 1000));
   }
+  if (identifier) {
+    for (const { section } of indexed().sections) if (isCode(section) && isNamed(section.title, nameInCode(question))) first.set(section.url, 5000);
+  }
+  const rank = ({ section }) => Number(!identifier && isLast(section));
   return withoutCopies(indexed().sections.map((each) => ({ section: each.section, score: score(each) + (first.get(each.section.url) ?? 0), asked }))
-    .filter((found) => found.score > 0).sort((a, b) => b.score - a.score)).slice(0, 30);
+    .filter((found) => found.score > 0).sort((a, b) => rank(a) - rank(b) || b.score - a.score));
 }
 
 /** Which of the words that were asked for this one is, as written; -1 for none. */
@@ -400,25 +519,60 @@ const corrected = (query, slips) => query.trim().replace(WRITTEN, (word) => {
   return slip ? inBook(slip[1]).toLowerCase() : word;
 });
 
-/** Shows the sections that answer in a place of the page; the fewer, the less they say. */
-function answer(query, place, root, most = 30) {
+/** Shows the sections that answer in a place of the page; the fewer, the less they say. Where there is
+    room, the reader can choose a group of them. */
+function answer(query, place, root, most = MOST) {
   const slips = [];
   const found = query.trim() ? search(query, slips) : [];
-  const count = document.createElement("p");
-  count.setAttribute("role", "status");
-  const sections = found.length === 30 ? "The 30 best sections" : `${found.length} section${found.length > 1 ? "s" : ""}`;
-  const none = Object.assign(document.createElement("a"), { href: `${root}book/glossary.html`, textContent: "glossary" });
-  const read = slips.length ? ` for “${corrected(query, slips)}”; the book has no ${slips.map(([word]) => `“${word}”`).join(" or ")}` : "";
-  if (found.length) count.textContent = sections + read;
-  else if (query.trim()) count.append("No results. Check the spelling or see the ", none, ".");
-  place.replaceChildren(count);
-  for (const { section, asked, words, more } of found.slice(0, most)) {
-    const heading = Object.assign(document.createElement(most > 10 ? "h2" : "p"), { className: "found" });
-    const link = Object.assign(document.createElement("a"), { href: root + section.url });
-    heading.append(marked(section.title, asked, link));
-    const page = Object.assign(document.createElement("p"), { className: "page" });
-    page.textContent = (section.page === section.title ? "" : section.page) +
-      (more ? `, and ${more} more page${more > 1 ? "s" : ""} with these words` : "");
-    place.append(heading, page, marked(words, asked));
+  const status = document.createElement("p");
+  status.setAttribute("role", "status");
+  place.replaceChildren(status);
+  if (!found.length) {
+    const glossary = Object.assign(document.createElement("a"), { href: `${root}book/glossary.html`, textContent: "glossary" });
+    if (query.trim()) status.append("No results. Check the spelling or see the ", glossary, ".");
+    return;
   }
+  const read = slips.length ? ` for “${corrected(query, slips)}”; the book has no ${slips.map(([word]) => `“${word}”`).join(" or ")}` : "";
+  const of = (group) => found.filter(({ section }) => !group || groupOf(section) === group);
+  /** Of more than a list holds, all are counted; of fewer, those that are shown. */
+  const count = (group) => (found.totals[group] > MOST ? found.totals[group] : of(group).length);
+  const groups = SHOWN.filter((group) => found.totals[group]);
+  const total = groups.reduce((sum, group) => sum + count(group), 0);
+  const list = document.createElement("div");
+  const show = (group) => {
+    const shown = of(group).slice(0, Math.min(most, MOST));
+    const all = group ? count(group) : total;
+    status.textContent = (all > shown.length ? `The ${shown.length} best of ${all} sections` : `${all} section${all > 1 ? "s" : ""}`) + read;
+    list.replaceChildren(...shown.flatMap((each) => entry(each, root, most > 10 ? "h2" : "p")));
+  };
+  show();
+  if (most > 10 && groups.length > 1) place.append(chips([["All", total], ...groups.map((group) => [group, count(group)])], (name) => show(name === "All" ? undefined : name)));
+  place.append(list);
+}
+
+/** Buttons with a name and a count each, of which one is pressed. */
+function chips(counts, choose) {
+  const row = Object.assign(document.createElement("div"), { className: "groups" });
+  row.setAttribute("role", "group");
+  row.setAttribute("aria-label", "what to show");
+  for (const [name, count] of counts) {
+    const button = Object.assign(document.createElement("button"), { type: "button", textContent: `${name} ${count}`, ariaPressed: name === counts[0][0] });
+    button.addEventListener("click", () => {
+      for (const each of row.children) each.ariaPressed = each === button;
+      choose(name);
+    });
+    row.append(button);
+  }
+  return row;
+}
+
+/** A result: its title, its page, and the sentence that answers. */
+function entry({ section, asked, words, more }, root, tag) {
+  const heading = Object.assign(document.createElement(tag), { className: "found" });
+  const link = Object.assign(document.createElement("a"), { href: root + section.url });
+  heading.append(marked(section.title, asked, link));
+  const page = Object.assign(document.createElement("p"), { className: "page" });
+  page.textContent = (section.page === section.title ? "" : section.page) +
+    (more ? `, and ${more} more page${more > 1 ? "s" : ""} with these words` : "");
+  return [heading, page, marked(words, asked)];
 }

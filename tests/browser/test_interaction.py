@@ -415,6 +415,110 @@ def test_typical_queries_have_the_right_first_result(page, book):
     assert known == []
 
 
+@pytest.fixture
+def searching(page, book):
+    """Calls the page's search with each of some queries; the sections that it finds, best first."""
+    page.goto(f"{book}/search.html?q=attention")
+    page.locator("#section-results .found a").first.wait_for()
+    every = "queries => queries.map((one) => search(one).map(({ section }) => section))"
+    return lambda *queries: page.evaluate(every, [*queries])
+
+
+POINTED = {
+    "table 8.1": "08_grpe.html#table-8-1",
+    "Tab. 8.1": "08_grpe.html#table-8-1",
+    "fig 6.2": "06_graphormer.html#figure-6-2",
+    "interactive 5.1": "05_signnet.html#interactive-5-1",
+    "section 8.3": "08_grpe.html#relations-inside-the-logits",
+    "8.3": "08_grpe.html#relations-inside-the-logits",
+    "chapter 8": "08_grpe.html",
+    "signnet exercise 2": "05_signnet.html#exercise-2-a-sum-over-all-signs",
+    "equation (S14)": "05_signnet.html",
+    "graphormer eq. 6": "06_graphormer.html",
+}
+
+
+def test_what_has_a_number_is_found_by_it(searching):
+    firsts = [found[0]["url"] for found in searching(*POINTED)]
+    wrong = {
+        query: url
+        for (query, end), url in zip(POINTED.items(), firsts, strict=True)
+        if not (url.endswith(end) or url.split("#")[0].endswith(end))
+    }
+    assert wrong == {}
+
+
+def test_an_equation_is_found_where_it_is_cited_and_nowhere_else(searching):
+    sevens, egt, tables, none = searching("eq 7", "EGT equation 7", "table 2", "eq 99")
+    cited = re.compile(
+        r"\bEq(?:uation)?s?\.? [^.;]*(?<![\d.])7(?![\d.]*\d)|Eqs?\. [1-6] (?:to|–) \d"
+    )
+    assert len(sevens) > 5
+    unsaid = [each for each in sevens if not cited.search(f"{each['title']}\n{each['text']}")]
+    assert [each["url"] for each in unsaid] == []
+    assert 0 < len(egt) < len(sevens)
+    for each in egt:
+        assert "EGT" in f"{each['title']} {each['page']} {each['text']}", each["url"]
+    in_chapter_2 = [each["title"] for each in tables if each["title"].startswith("Table ")]
+    assert in_chapter_2[0] == "Table 2.1"
+    assert {title.split(".")[0] for title in in_chapter_2} == {"Table 2"}
+    assert none == []
+
+
+def test_code_and_the_teachers_page_come_last_unless_a_name_of_the_code_is_asked_for(searching):
+    queries = ["attention", "training", "graph", "exercise", "eigenvectors"]
+    for query, found in zip(queries, searching(*queries), strict=True):
+        last = [each["url"].startswith(("book/api/", "book/teach")) for each in found]
+        assert any(last), query
+        assert last == sorted(last), query
+    named = {
+        "flip_signs": "models.signnet.html#gtcourse.models.signnet.flip_signs",
+        "GraphBatch": "graphs.batch.html#gtcourse.graphs.batch.GraphBatch",
+        "scaled_dot_product_attention()": "attention.scaled_dot_product_attention",
+        "AddLaplacianEigenvectors": "spectral.AddLaplacianEigenvectors",
+        "GINPhi": "models.signnet.GINPhi",
+    }
+    for (query, end), found in zip(named.items(), searching(*named), strict=True):
+        assert found[0]["url"].endswith(end), query
+    (models,) = searching("SignNet")
+    assert "05_signnet" in models[0]["url"]  # the name of a model, not of its class
+
+
+def test_a_reader_chooses_a_group_of_what_the_search_page_found(page, book, errors):
+    page.goto(f"{book}/search.html?q=eigenvector")
+    links = page.locator("#section-results .found a")
+    links.first.wait_for()
+    chips = page.locator("#section-results .groups button")
+    said = page.locator("#section-results [role=status]")
+    counts = {}
+    for text in chips.all_inner_texts():
+        name, count = text.rsplit(" ", 1)
+        counts[name] = int(count)
+    assert [*counts] == ["All", "Chapters", "Pages", "Glossary", "Code reference"]
+    assert counts["All"] == sum(counts.values()) - counts["All"]
+    places = {
+        "Chapters": "/notebooks/",
+        "Glossary": "glossary.html#",
+        "Code reference": "/book/api/",
+    }
+    for name, count in counts.items():
+        chip = page.locator("#section-results .groups button", has_text=name)
+        chip.press("Enter")
+        assert page.locator(".groups [aria-pressed=true]").inner_text() == f"{name} {count}"
+        expect(chip).to_be_focused()
+        hrefs = links.evaluate_all("all => all.map((link) => link.href)")
+        assert len(hrefs) == min(count, 30)
+        assert all(places.get(name, "") in href for href in hrefs)
+        expect(said).to_have_text(
+            f"The 30 best of {count} sections" if count > 30 else re.compile(f"^{count} section")
+        )
+    page.goto(f"{book}/book/intro.html")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("eigenvector")
+    page.locator("#pst-search-dialog .found a").first.wait_for()
+    assert page.locator("#pst-search-dialog .groups").count() == 0
+
+
 def test_invariance_and_equivariance_find_each_others_sections(page, book):
     page.goto(f"{book}/search.html?q=attention")
     page.locator("#section-results .found a").first.wait_for()

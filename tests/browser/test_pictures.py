@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
-from book._ext.pictures import PICTURES
+from book._ext.pictures import CAPTIONS, PICTURES
 from experiments import pictures
 from gtcourse.course import blindness, explorer
 from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
@@ -210,6 +211,38 @@ def test_the_predictions_and_filters_without_rings_are_those_of_the_shipped_csa(
             sums = filters[0].reshape(found["channels"], n, n).sum(axis=-1)
             assert np.abs(sums - 255).max() <= n / 2
     assert [each["name"] for each in found["molecules"]] == [*pictures.RINGED]
+
+
+def test_the_outputs_of_phi_are_those_of_the_shipped_signnet_for_an_eigenvector_and_its_negative():
+    found = stored("flip")
+    signnet = load("signnet-100k/molecules").model.eval().input.encoding
+    assert found["channels"] == signnet.config.phi_out
+    assert [each["name"] for each in found["molecules"]] == [*pictures.FLIPPED]
+    for molecule in found["molecules"]:
+        n = len(molecule["symbols"])
+        adjacency = np.array(molecule["edge"]).reshape(n, n) >= 0
+        np.fill_diagonal(adjacency, False)
+        laplacian = np.diag(adjacency.sum(axis=0)) - adjacency
+        eigenvalues, vectors = np.linalg.eigh(laplacian)
+        columns = min(8, n - 1)
+        assert np.diff(eigenvalues)[: columns + 1].min() > 0.01, "only the signs are free"
+        of_each = vectors.T[1 : columns + 1]  # [k, n]
+        u = np.array(molecule["u"]) / 100
+        of_each = of_each * np.sign((of_each * u).sum(axis=1, keepdims=True))
+        assert np.abs(u - of_each).max() <= 0.0051
+        exact = torch.tensor(of_each.T, dtype=torch.float32)[None]  # [1, n, k]
+        everywhere = torch.ones(1, n, columns, dtype=torch.bool)
+        edges = torch.tensor(adjacency)[None]
+        with torch.no_grad():
+            for name, signed in (("plus", exact), ("minus", -exact)):
+                outputs = signnet.phi(signed, everywhere, edges)[0].permute(1, 2, 0)
+                assert np.abs(np.array(molecule[name]) / 100 - outputs.numpy()).max() < 0.006
+            padded = F.pad(exact, (0, 8 - columns))
+            sums = signnet.even(padded, edges, everywhere[..., 0])[0, :, :columns]
+        shown = np.array(molecule["plus"]) + np.array(molecule["minus"])
+        assert np.abs(shown / 100 - sums.permute(1, 2, 0).numpy()).max() < 0.011
+        changed = np.array(molecule["plus"]) != np.array(molecule["minus"])
+        assert changed.any(axis=(1, 2)).all(), "each flip can be seen"
 
 
 def test_weights_of_moved_scores_equal_scaled_dot_product_attention(computed):
@@ -412,6 +445,26 @@ def test_without_scripts_a_picture_shows_a_small_image_and_a_sentence(
     assert sum(len(page.request.get(f"{book}/_static/{file}").body()) for file in files) < 150_000
 
 
+@pytest.mark.parametrize("where", sorted(set(PAGES.values())))
+def test_pictures_are_numbered_in_order_and_the_text_of_their_section_links_to_them(book, where):
+    page = BeautifulSoup((HTML / f"{where}.html").read_text(encoding="utf-8"), "html.parser")
+    figures = page.select("figure.interactive")
+    chapter = int(re.search(r"\d\d", where)[0])
+    expected = {name for name in PAGES if PAGES[name] == where}
+    shown = {figure.find("div")["id"] for figure in figures} - {"twins"}
+    assert shown == expected
+    for count, figure in enumerate(figures, start=1):
+        assert figure["id"] == f"interactive-{chapter}-{count}"
+        name = figure.find("div")["id"]
+        caption = figure.find("figcaption", recursive=False).get_text()
+        assert caption.strip().startswith(f"Interactive {chapter}.{count}. {CAPTIONS[name]}")
+        links = figure.find_parent("section").select(f'p a[href="#{name}"]')
+        assert [link.get_text() for link in links] in (
+            ["picture below"],
+            ["picture at the end of this section"],
+        )
+
+
 @pytest.fixture
 def opened(page, errors):
     """Opens a page, and returns its picture."""
@@ -529,6 +582,49 @@ def test_a_model_without_rings_shows_its_own_prediction_and_filters(picture):
     assert host.locator(".atom[aria-pressed=true]").get_attribute("data-atom") != before
     host.locator("[data-channel]").press("Home")
     assert host.locator(".ride output").inner_text() == "1"
+
+
+def test_a_flip_swaps_the_outputs_of_phi_and_leaves_their_sum(picture):
+    host = picture("flip")
+    parts = ("u", "plus", "minus", "sum")
+
+    def shown() -> dict:
+        found = {}
+        for part in parts:
+            figure = host.locator(f"[data-part={part}]")
+            colors = [disc.get_attribute("fill") for disc in figure.locator(".disc").all()]
+            number = float(figure.locator(".value").inner_text().split()[1].replace("−", "-"))
+            found[part] = (colors, number, figure.locator(".change").inner_text())
+        return found
+
+    flip = host.locator("[data-flip]")
+    chosen = host.locator("[data-part=u] .atom[aria-pressed=true]")
+    for which, molecule in enumerate(stored("flip")["molecules"]):
+        host.locator(f"[data-molecule='{which}']").click()
+        for column in (0, len(molecule["u"]) - 1):
+            host.locator(f"[data-column='{column}']").click()
+            assert flip.inner_text() == f"flip the sign of u{chr(0x2082 + column)}"
+            before = shown()
+            assert {change for *_, change in before.values()} == {""}
+            flip.press("Enter")
+            after = shown()
+            assert after["plus"][:2] == before["minus"][:2] != before["plus"][:2]
+            assert after["minus"][:2] == before["plus"][:2]
+            assert after["sum"][:2] == before["sum"][:2]
+            assert after["u"][0] != before["u"][0]
+            assert after["u"][1] == -before["u"][1]
+            assert [after[part][2] for part in parts] == [*["changed"] * 3, "unchanged"]
+            assert after["plus"][1] + after["minus"][1] == pytest.approx(after["sum"][1])
+            atom = int(chosen.get_attribute("data-atom"))
+            assert before["plus"][1] == molecule["plus"][column][1][atom] / 100  # in channel 2
+            flip.press("Enter")
+            assert shown() == before
+    at = int(chosen.get_attribute("data-atom"))
+    chosen.press("ArrowRight")
+    now = (at + 1) % len(molecule["symbols"])
+    assert shown()["u"][1] == molecule["u"][-1][now] / 100
+    host.locator("[data-channel]").press("End")
+    assert shown()["minus"][1] == molecule["minus"][-1][-1][now] / 100
 
 
 def test_ink_reaches_one_more_hop_with_each_layer(picture):
@@ -841,6 +937,7 @@ GUESSES = {
     "stack": ("in all three", "4.00 (residuals, post-LN)"),
     "basis": ("the dot product of two nodes’ entries", "0.144 before and 0.144 after"),
     "bias": ("about half of it", "0.28 of 0.59"),
+    "flip": ("0.65", "φ(u₂) is now −2.00"),
     "ink": ("7 layers and 1 layer", "0.125"),
     "forget": ("a value above 0", "It predicts 1.52."),
     "dial": ("only those of the query context", "still gives 0.998 to distance 3"),
@@ -870,6 +967,7 @@ def test_a_guess_shows_the_right_answer_in_a_picture_that_fits_a_small_laptop(pi
         "stack": (".which", "after block 12"),
         "basis": (".which", "turned by 60°"),
         "bias": (".of-head", "head 6"),
+        "flip": (".said", "at 14 of 14 atoms, and the sum at 0"),
         "ink": (".which", "after 7 layers"),
         "forget": (".said", "Without the ring feature"),
         "dial": (".said", "The dial is set to 6"),
