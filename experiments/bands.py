@@ -2,7 +2,8 @@
 
 Section 9.4's puzzle with 2, 4 and 8 bands of distances at one width. The query node reports one
 number from each band, that of the node with the wanted type. Colour lets one head weigh the bands
-apart; without colour a head has one weight for a pair, and more heads have narrower queries.
+apart; without colour a head has one weight for a pair, and more heads have narrower queries. As a
+control, one arm has many heads and queries that are as wide as those of a single head.
 """
 
 from itertools import product
@@ -24,13 +25,17 @@ RATES = (0.01, 0.02)
 """The best is taken for each arm and number of bands, by the error of a seed of its own."""
 
 ARMS = {
-    "1 head, colour": (1, True),
-    "1 head": (1, False),
-    "as many heads as bands": (None, False),
-    "as many heads as bands, colour": (None, True),
-    "16 heads": (WIDTH, False),
+    "1 head, colour": (1, True, None),
+    "1 head": (1, False, None),
+    "as many heads as bands": (None, False, None),
+    "as many heads as bands, colour": (None, True, None),
+    "16 heads": (WIDTH, False, None),
+    "16 heads, wide queries": (WIDTH, False, WIDTH),
 }
-"""Heads, and whether each channel has a weight of its own."""
+"""Heads, whether each channel has a weight of its own, and the width of a head's queries.
+
+The heads share the width of the model where no width of the queries is given.
+"""
 
 
 def puzzles(count: int, bands: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -50,16 +55,18 @@ def puzzles(count: int, bands: int) -> tuple[Tensor, Tensor, Tensor]:
 class Finder(nn.Module):
     """One layer of chromatic attention (Eq. 5), read at node 0."""
 
-    def __init__(self, bands: int, num_heads: int, chromatic: bool) -> None:
+    def __init__(
+        self, bands: int, num_heads: int, chromatic: bool, query_width: int | None = None
+    ) -> None:
         super().__init__()
         self.num_heads = num_heads
         self.chromatic = chromatic
         self.types = nn.Embedding(2 * TYPES, WIDTH)
         self.number = nn.Linear(1, WIDTH)
         self.pair = nn.Embedding(1 + bands, WIDTH)  # 0 for node 0 itself
-        self.query, self.key, self.value, self.output = (
-            nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4)
-        )
+        of_all_heads = WIDTH if query_width is None else num_heads * query_width
+        self.query, self.key = (nn.Linear(WIDTH, of_all_heads, bias=False) for _ in range(2))
+        self.value, self.output = (nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(2))
         self.head = nn.Linear(WIDTH, bands)
         away = torch.arange(1, 1 + bands).repeat_interleave(TYPES)
         self.register_buffer("band", torch.cat([torch.zeros(1, dtype=torch.long), away]))
@@ -78,10 +85,12 @@ class Finder(nn.Module):
         return self.head(self.output(message.flatten(1)))
 
 
-def error(bands: int, num_heads: int, chromatic: bool, rate: float, seed: int) -> float:
+def error(
+    bands: int, num_heads: int, chromatic: bool, query_width: int | None, rate: float, seed: int
+) -> float:
     """The squared error of a trained model on new puzzles; 1 for predicting 0."""
     torch.manual_seed(seed)
-    model = Finder(bands, num_heads, chromatic)
+    model = Finder(bands, num_heads, chromatic, query_width)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=STEPS)
     for _ in range(STEPS):
@@ -98,16 +107,17 @@ def error(bands: int, num_heads: int, chromatic: bool, rate: float, seed: int) -
 
 if __name__ == "__main__":
     rows = []
-    for bands, (arm, (heads, chromatic)) in product(BANDS, ARMS.items()):
-        num_heads = heads or bands
-        tried = {rate: error(bands, num_heads, chromatic, rate, seed=100) for rate in RATES}
+    for bands, (arm, (heads, chromatic, query_width)) in product(BANDS, ARMS.items()):
+        model = bands, heads or bands, chromatic, query_width
+        tried = {rate: error(*model, rate, seed=100) for rate in RATES}
         rate = min(tried, key=tried.get)
-        errors = [error(bands, num_heads, chromatic, rate, seed) for seed in range(SEEDS)]
+        errors = [error(*model, rate, seed) for seed in range(SEEDS)]
         row = {
             "bands": bands,
             "arm": arm,
-            "num_heads": num_heads,
+            "num_heads": heads or bands,
             "chromatic": chromatic,
+            "query_width": query_width or WIDTH // (heads or bands),
             "rate": rate,
             "error_by_rate": tried,
             "errors": errors,

@@ -36,6 +36,7 @@ CONFIGS = {
     "csa-distances": replace(WALKS, **SHORTEST),
     "csa-rings-distances": replace(RINGS, **SHORTEST),
     "csa-rings-distances-alone": replace(RINGS, **SHORTEST, node_steps=0, d_position=0),
+    "csa-distances-alone": replace(WALKS, **SHORTEST, node_steps=0, d_position=0),
     "csa-rings-additive": replace(RINGS, rings="additive"),
     "csa-rings-mono": replace(RINGS, **MONO),
     "csa-rings-no-value": replace(RINGS, edge_values=False),

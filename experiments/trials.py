@@ -146,7 +146,7 @@ def two_nearest() -> float:
 
 def ten_seeds() -> dict[str, list[float]]:
     """Section 9.4: errors of two heads without colour, and of one head with it."""
-    names = page("09", "found = {\n    (H, form)")
+    names = page("09", "FINDERS = {")
     return {
         "2 heads": [names["puzzle_error"](2, False, seed) for seed in range(10)],
         "1 head, colour": [names["puzzle_error"](1, True, seed) for seed in range(10)],
@@ -155,7 +155,7 @@ def ten_seeds() -> dict[str, list[float]]:
 
 def failed_heads() -> dict[str, dict | list[float]]:
     """Section 9.15: attention of two heads to the wanted nodes, and errors after other training."""
-    names = page("09", "found = {\n    (H, form)")
+    names = page("09", "FINDERS = {")
     away = names["away"][0]
     error = names["puzzle_error"]
     attention = {}

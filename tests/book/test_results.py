@@ -162,3 +162,21 @@ def test_the_shortened_runs_end_as_the_results_page_says():
     training, _, published = ends.pop("graphormer-slim")
     assert round(training / published) == 3
     assert all(training > published for training, _, published in ends.values())
+
+
+def errors_of(name: str) -> list[float]:
+    return [run.result["test_mae"] for run in recorded(f"{name}/molecules")]
+
+
+def test_chapter_09_states_the_errors_with_and_without_the_new_inputs():
+    (neither,) = errors_of("csa-distances-alone")
+    rings = np.mean(errors_of("csa-rings-distances-alone"))
+    returns = np.mean(errors_of("csa-distances"))
+    both = np.mean(errors_of("csa-rings-distances"))
+    text = chapter("09")
+    assert f"| no return probabilities | {neither:.3f} | {rings:.3f} |" in text
+    assert f"| return probabilities | {returns:.3f} | {both:.3f} |" in text
+    full = np.mean(errors_of("csa-rings"))
+    assert f"a model without both is {neither - full:.3f} worse than the full model" in text
+    share = (neither - full) / (np.mean(errors_of("grpe")) - full)
+    assert f"about {10 * round(10 * share)} percent of CSA's lead over GRPE" in text
