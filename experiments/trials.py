@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch.optim.lr_scheduler import OneCycleLR
 
-from experiments.runs import origin
+from experiments import chapter07
+from experiments.runs import origin, train
 from gtcourse import load_dataset
 from gtcourse.runs.record import write_json
 from tools.paths import TEXTS
@@ -144,6 +146,16 @@ def two_nearest() -> float:
     return names["two_nearest"](load_dataset("tsp").test)
 
 
+def simple_faster() -> dict[str, float]:
+    """Section 7.9: EGT-Simple on molecules, seed 0, at a higher peak rate than all other runs."""
+    name = "egt-simple/molecules"
+    run = chapter07.RUNS[name]
+    data = chapter07.load(run.data)
+    rate = 5e-3
+    found = train(name, replace(run, peak=rate), data, 0, "").result
+    return {"peak rate": rate, "test_mae": found["test_mae"]}
+
+
 def ten_seeds() -> dict[str, list[float]]:
     """Section 9.4: errors of two heads without colour, and of one head with it."""
     names = page("09", "FINDERS = {")
@@ -193,6 +205,7 @@ TRIALS = {
         longer_bonds,
         slow_bias,
         two_nearest,
+        simple_faster,
         ten_seeds,
         failed_heads,
     )

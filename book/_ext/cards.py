@@ -31,7 +31,8 @@ CAPTIONS = {
     "answer.",
     "06": "Graphormer adds a learned number for each distance. Here, the paler a node, the farther "
     "it is from the leftmost one.",
-    "07": "EGT updates a vector for every pair of nodes, here drawn as three bars.",
+    "07": "EGT updates a vector for every ordered pair of nodes. Here the vectors of three pairs "
+    "are drawn, each as three bars.",
     "08": "In GRPE, the relation of two nodes acts on the query, the key and the value.",
     "09": "CSA gives a pair of nodes one attention weight for each channel, here six.",
     "10": "Which layer is a special case of which? Each frame contains the next. From "

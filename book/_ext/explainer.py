@@ -51,8 +51,9 @@ GUESSES = {
         ("it rises", "it falls"),
     ),
     "egt": (
-        "EGT multiplies each weight by a gate. By how much does the prediction change if you "
-        "close all gates of a single head?",
+        "EGT multiplies each weight by a gate. For the molecule shown, by how much does the "
+        "predicted penalised logP change if you close all gates of the chosen head in the chosen "
+        "layer?",
         SIZES,
     ),
     "grpe": (

@@ -110,6 +110,13 @@ def test_the_trials_that_chapters_mention_are_recorded():
     assert longer in chapter("06")
     assert f"this model reaches {numbers(found['slow_bias'], 3)} with three seeds" in chapter("06")
     assert f"nearest neighbours scores {found['two_nearest']:.3f} " in chapter("07")
+    faster = found["simple_faster"]
+    (same_seed,) = (run for run in recorded("egt-simple/molecules") if run.seed == 0)
+    stated = (
+        f"with a rate of {faster['peak rate']}. Its error is then {faster['test_mae']:.3f}, and "
+        f"with the same seed and a rate of 0.002 it is {same_seed.result['test_mae']:.3f}."
+    )
+    assert stated in chapter("07")
     heads = found["ten_seeds"]["2 heads"]
     failed = [error for error in heads if error > 0.001]
     assert [f"{error:.2f}" for error in failed] == ["0.47"]

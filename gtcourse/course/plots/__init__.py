@@ -4,6 +4,7 @@ from gtcourse.course.plots.figures import (
     COLORS,
     DIVERGING,
     INK,
+    LETTERS,
     MEANING,
     MODELS,
     PALE,
