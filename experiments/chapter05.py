@@ -4,9 +4,10 @@ A bag Transformer on molecules, with one of eight node encodings: none, Laplacia
 the signs of a convention or with random signs, SignNet, SignNet's networks without the second sign,
 without the eigenvectors or without messages, and a vector for each degree. The same for a GatedGCN,
 which reads the bonds and their types anyway, and on chapter 04's CYCLES, where GatedGCN without an
-encoding can only guess. On CYCLES a linear map also reads the eigenvectors' absolute values, three
-encodings also train with a higher rate, and for longer, and SignNet's networks without the second
-sign also train with random signs.
+encoding can only guess. On CYCLES a linear map also reads the eigenvectors' absolute values, and
+three encodings also train with a higher rate, and for longer. SignNet's networks without the second
+sign also train there with random signs, and without messages, both with the signs of the convention
+and with random signs.
 """
 
 from collections.abc import Callable, Iterator
@@ -195,7 +196,12 @@ if __name__ == "__main__":
         run = runs[f"cycles-{encoding}/cycles"]
         runs[f"cycles-{encoding}-fast/cycles"] = replace(run, peak=HIGHER_PEAK)
         runs[f"cycles-{encoding}-long/cycles"] = replace(run, epochs=MORE_EPOCHS)
-    one_random_sign = run_of(BASES["cycles"], "one-sign-flips", OneRandomSign)
-    runs["cycles-one-sign-flips/cycles"] = one_random_sign
-    runs["cycles-absolute/cycles"] = run_of(BASES["cycles"], "absolute", absolute_values)
+    only_on_cycles = {
+        "one-sign-flips": OneRandomSign,
+        "mlp-one-sign": lambda c: OneSign(replace(c, phi="mlp")),
+        "mlp-one-sign-flips": lambda c: OneRandomSign(replace(c, phi="mlp")),
+        "absolute": absolute_values,
+    }
+    for name, build in only_on_cycles.items():
+        runs[f"cycles-{name}/cycles"] = run_of(BASES["cycles"], name, build)
     main("chapter05", runs, load)
