@@ -22,7 +22,9 @@ from gtcourse import load_dataset
 from gtcourse.runs.record import write_json
 from tools.paths import TEXTS
 
-CELL = re.compile(r"^```\{code-cell\} ipython3\n(?::tags:[^\n]*\n\n?)?(.*?)^```$", re.M | re.S)
+CELL = re.compile(
+    r"^```\{code-cell\} ipython3\n(?:---\n.*?^---\n|:tags:[^\n]*\n\n?)?(.*?)^```$", re.M | re.S
+)
 SEEDS = range(3)
 
 
@@ -182,6 +184,12 @@ def failed_heads() -> dict[str, dict | list[float]]:
     }
 
 
+def gated_grpe() -> list[float]:
+    """Section 10.5: errors of the small model of section 10.8 with GRPE's layer and a gate."""
+    names = page("10", "if EPOCHS:")
+    return [names["trained"](seed, 10) for seed in SEEDS]
+
+
 TRIALS = {
     trial.__name__: trial
     for trial in (
@@ -195,6 +203,7 @@ TRIALS = {
         two_nearest,
         ten_seeds,
         failed_heads,
+        gated_grpe,
     )
 }
 
