@@ -136,6 +136,10 @@ def test_the_trials_that_chapters_mention_are_recorded():
     assert max(found["failed_heads"]["peak rate 0.04"]) < 0.0001
     gated = over_seeds(found["gated_grpe"]).removesuffix(" (3 seeds)")
     assert f"with three seeds. The test error is {gated}." in chapter("10")
+    faster = over_seeds(found["faster_bias"]).removesuffix(" (3 seeds)")
+    slower = [run.result["test_mae"] for run in recorded("grid/graphormer, structure, sum")]
+    stated = f"its error is {faster} instead of {over_seeds(slower).removesuffix(' (3 seeds)')}."
+    assert stated in chapter("10")
 
 
 def test_the_error_of_a_constant_in_the_exercise_on_scaffolds_is_the_stated_one():
