@@ -60,9 +60,9 @@ def metro() -> dict:
     context = torch.randn(1, HEADS, n, n).double().repeat_interleave(WIDTH // HEADS, dim=1)
     cut_off = content - content.clamp(-CLIP, CLIP)
 
-    def layer(structure, of_pairs=0.0, gates=None, clipped=0.0):
-        pairs = {"structure": structure, "pair_value": of_pairs * pair_value, "gate": gates}
-        return attend(Terms(content=content - clipped * cut_off, value=value, **pairs))
+    def layer(of_pair, values=0.0, gates=None, clipped=0.0):
+        pairs = {"of_pair": of_pair, "pair_value": values * pair_value, "gate": gates}
+        return attend(Terms(of_nodes=content - clipped * cut_off, value=value, **pairs))
 
     def channels(f):
         return layer(heads + f * (own - heads), 1.0)

@@ -19,12 +19,16 @@ import torch
 from torch.optim.lr_scheduler import OneCycleLR
 
 from experiments import chapter07
+from experiments.chapter10 import EPOCHS, load, run_of
 from experiments.runs import origin, train
 from gtcourse import load_dataset
+from gtcourse.course.grid import Cell
 from gtcourse.runs.record import write_json
 from tools.paths import TEXTS
 
-CELL = re.compile(r"^```\{code-cell\} ipython3\n(?::tags:[^\n]*\n\n?)?(.*?)^```$", re.M | re.S)
+CELL = re.compile(
+    r"^```\{code-cell\} ipython3\n(?:---\n.*?^---\n|:tags:[^\n]*\n\n?)?(.*?)^```$", re.M | re.S
+)
 SEEDS = range(3)
 
 
@@ -194,6 +198,20 @@ def failed_heads() -> dict[str, dict | list[float]]:
     }
 
 
+def gated_grpe() -> list[float]:
+    """Section 10.5: errors of the small model of section 10.8 with GRPE's layer and a gate."""
+    names = page("10", "if EPOCHS:")
+    return [names["trained"](seed, 10) for seed in SEEDS]
+
+
+def faster_bias() -> list[float]:
+    """Section 10.8: errors of Graphormer's small model if its bias learns ten times as fast."""
+    cell = Cell("graphormer", "structure", "sum")
+    run = replace(run_of(cell, EPOCHS), faster=lambda model: model.tables)
+    runs = [train(cell.name, run, load(cell.inputs), seed, "") for seed in SEEDS]
+    return [each.result["test_mae"] for each in runs]
+
+
 TRIALS = {
     trial.__name__: trial
     for trial in (
@@ -208,6 +226,8 @@ TRIALS = {
         simple_faster,
         ten_seeds,
         failed_heads,
+        gated_grpe,
+        faster_bias,
     )
 }
 

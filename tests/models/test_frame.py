@@ -108,9 +108,10 @@ def test_unified_form_equals_loop(normaliser):
         keys = [j for j in range(N) if mask[0, 0, i, j]]
         for c in range(D):
             g = c // (D // C)
-            s = {j: terms.content[0, g, i, j] + terms.structure[0, g, i, j] for j in keys}
-            raw = {j: s[j].sigmoid() if normaliser == "gates" else s[j].exp() for j in keys}
-            over = {"softmax": sum(raw.values()), "exp": 1.0, "gates": sum(raw.values()) + 1e-6}
+            s = {j: terms.of_nodes[0, g, i, j] + terms.of_pair[0, g, i, j] for j in keys}
+            raw = {j: s[j].sigmoid() if normaliser == "sigmoid_ratio" else s[j].exp() for j in keys}
+            total = sum(raw.values())
+            over = {"softmax": total, "exp": 1.0, "sigmoid_ratio": total + 1e-6}
             a = {j: raw[j] / over[normaliser] * terms.gate[0, g, i, j] for j in keys}
             m = {j: terms.value[0, j, c] + terms.pair_value[0, c, i, j] for j in keys}
             expected = sum((a[j] * m[j] for j in keys), torch.tensor(0.0).double())

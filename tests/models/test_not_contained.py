@@ -69,7 +69,7 @@ def test_without_a_clip_the_log_ratio_of_two_weights_is_affine_in_the_sender(ter
 def test_egts_clip_limits_the_log_ratio_on_both_sides():
     layer = large_weights(models.EGTAttention(D, 6, H, clip=CLIP))
     terms = egt_terms(layer, X, PAIRS)
-    shift = (terms.structure + terms.gate.log())[0, :, 0]
+    shift = (terms.of_pair + terms.gate.log())[0, :, 0]
     ratios = log_ratio(egt_terms, layer, PAIRS) - (shift[:, 2] - shift[:, 1])
     assert ratios.abs().max() < 2 * CLIP + 1e-9
     assert ratios[[0, -1]].diff(dim=0).abs().min() > 2 * CLIP - 1e-9

@@ -18,6 +18,7 @@ from gtcourse.models import (
     MultiHeadAttention,
     RelationTables,
 )
+from gtcourse.models.message_passing import GatedGCNConv, GATLayer
 from tests.models.small import draw, large_weights, with_weights_of
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
@@ -33,6 +34,7 @@ RELATION = torch.randint(0, T, (B, N, N), generator=torch.Generator().manual_see
 # A path, and node 4 alone; every node is beside itself.
 NEIGHBOURS = torch.eye(N).bool()
 NEIGHBOURS[[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]] = True
+EDGES = NEIGHBOURS.nonzero().T  # the relation is symmetric
 NEIGHBOURS = NEIGHBOURS.expand(B, N, N)
 
 
@@ -57,8 +59,7 @@ def test_equal_logits_on_neighbours_give_their_mean():
     for projection in (layer.value, layer.output):
         projection.weight.data = torch.eye(D).double()
         projection.bias.data.zero_()
-    mean = torch.stack([torch.stack([h[near].mean(0) for near in NEIGHBOURS[0]]) for h in X])
-    torch.testing.assert_close(layer(X, mask=NEIGHBOURS), mean, **CLOSE)
+    torch.testing.assert_close(layer(X, mask=NEIGHBOURS), means(X), **CLOSE)
 
 
 def test_csa_with_a_scalar_and_vector_for_each_relation_equals_grpe_without_contexts():
@@ -110,6 +111,50 @@ def test_grpe_with_one_reserved_channel_in_each_head_equals_graphormer():
     bias = scalars[RELATION].permute(0, 3, 1, 2)
     got = layer(X, RELATION, RelationTables(key=table), mask=MASK)
     torch.testing.assert_close(got, graphormer(X, bias, mask=MASK), **CLOSE)
+
+
+def test_grpe_with_one_reserved_channel_equals_a_scalar_and_a_vector_for_each_relation():
+    """The channel gives the scalar, so that the contexts are enough for it; the values stay."""
+    layer = large_weights(GRPEAttention(D, H))
+    scalars, vectors = draw((T, H), (T, D))
+    aside = [head * K + K - 1 for head in range(H)]
+    for projection, shift in ((layer.query, 1.0), (layer.key, 0.0)):
+        projection.weight.data[aside] = 0.0
+        projection.bias.data[aside] = shift
+    table = torch.zeros(T, D).double()
+    table[:, aside] = scalars * math.sqrt(K)
+    expected = layer(X, RELATION, RelationTables(value=vectors, bias=scalars), mask=MASK)
+    got = layer(X, RELATION, RelationTables(key=table, value=vectors), mask=MASK)
+    torch.testing.assert_close(got, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("of_sender", [0.0, 1.0])
+def test_gat_whose_logits_are_equal_gives_the_mean_of_the_neighbours(of_sender):
+    conv = large_weights(GATLayer(D, H)).conv
+    conv.lin.weight.data = torch.eye(D).double()
+    conv.att_dst.data.zero_()
+    conv.att_src.data.zero_()
+    conv.att_src.data[..., 0] = of_sender  # equal for all senders only if it is zero
+    got = torch.stack([conv(h, EDGES) for h in X])
+    assert torch.allclose(got, means(X), **CLOSE) is (of_sender == 0.0)
+
+
+@pytest.mark.parametrize("of_sender", [0.0, 1.0])
+def test_gatedgcn_whose_logits_are_equal_gives_the_mean_of_the_neighbours(of_sender):
+    conv = large_weights(GatedGCNConv(D))
+    for linear in (conv.A, conv.B, conv.C, conv.D, conv.E):
+        linear.weight.data.zero_()
+        linear.bias.data.zero_()
+    conv.B.weight.data = torch.eye(D).double()
+    conv.D.weight.data = of_sender * torch.eye(D).double()
+    (e,) = draw((EDGES.shape[1], D))
+    got = torch.stack([conv(h, e, EDGES)[0] for h in X])
+    assert torch.allclose(got, means(X), rtol=0, atol=1e-5) is (of_sender == 0.0)
+
+
+def means(x: torch.Tensor) -> torch.Tensor:
+    """The mean over each node's neighbours, ``[B, N, D]``."""
+    return torch.stack([torch.stack([h[near].mean(0) for near in NEIGHBOURS[0]]) for h in x])
 
 
 def test_grpe_with_a_scalar_for_each_relation_equals_graphormers_bias():

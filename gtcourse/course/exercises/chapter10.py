@@ -478,18 +478,18 @@ class Terms:
     """The terms of one layer in the general form, for one batch; None where it has no such term.
 
     Attributes:
-        content: ``[B, C, N, N]``, the part of the logits that the two nodes give; row i receives.
+        of_nodes: ``[B, C, N, N]``, the part of the logits that the two nodes give; row i receives.
         value: ``[B, N, d]``, the value of node j.
-        structure: ``[B, C, N, N]``, what the pair adds to the logits.
+        of_pair: ``[B, C, N, N]``, what the pair adds to the logits.
         pair_value: ``[B, d, N, N]``, what the pair adds to the value.
         gate: ``[B, C, N, N]``, what the pair multiplies the weights by after the normaliser.
         mask: bool, broadcast to ``[B, C, N, N]``, True where i attends to j.
         normaliser: a name in ``NORMALISERS``.
     """
 
-    content: Tensor
+    of_nodes: Tensor
     value: Tensor
-    structure: Tensor | None = None
+    of_pair: Tensor | None = None
     pair_value: Tensor | None = None
     gate: Tensor | None = None
     mask: Tensor | None = None
@@ -498,7 +498,7 @@ class Terms:
     @property
     def logits(self) -> Tensor:
         r"""The sum, ``[B, C, N, N]``, and :math:`-\infty` where i does not attend to j."""
-        logits = self.content if self.structure is None else self.content + self.structure
+        logits = self.of_nodes if self.of_pair is None else self.of_nodes + self.of_pair
         return logits if self.mask is None else logits.masked_fill(~self.mask, -math.inf)
 
 
@@ -524,21 +524,21 @@ def softmax(logits: Tensor) -> Tensor:
     return logits.masked_fill(~alive, 0.0).softmax(dim=-1).masked_fill(~alive, 0.0)
 
 
-def gates(logits: Tensor) -> Tensor:
+def sigmoid_ratio(logits: Tensor) -> Tensor:
     r""":math:`\sigma(s)` divided by its sum over j plus :math:`10^{-6}` (GatedGCN)."""
     opened = logits.sigmoid()
     return opened / (opened.sum(dim=-1, keepdim=True) + 1e-6)
 
 
-NORMALISERS = {"softmax": softmax, "exp": torch.exp, "gates": gates}
+NORMALISERS = {"softmax": softmax, "exp": torch.exp, "sigmoid_ratio": sigmoid_ratio}
 r"""All of them read :math:`-\infty` as "masked" and give it no weight."""
 
 
 def attention_terms(layer: models.MultiHeadAttention, h: Tensor, bias=None, *, mask=None) -> Terms:
     """Multi-head attention, and Graphormer's with its bias; mask: of nodes or of pairs."""
     query, key, _ = layer.heads(h, h, h)
-    content = query @ key.mT / math.sqrt(query.shape[-1])
-    return Terms(content, layer.value(h), bias, mask=over_heads(mask, h))
+    of_nodes = query @ key.mT / math.sqrt(query.shape[-1])
+    return Terms(of_nodes, layer.value(h), bias, mask=over_heads(mask, h))
 
 
 def gin_terms(conv: GINConv, h: Tensor, adjacency: Tensor) -> Terms:
@@ -552,28 +552,28 @@ def gat_terms(conv: GATConv, h: Tensor, adjacency: Tensor) -> Terms:
     value = conv.lin(h)
     by_head = value.unflatten(-1, (conv.heads, -1))
     sender, receiver = ((by_head * a).sum(-1).mT for a in (conv.att_src[0], conv.att_dst[0]))
-    content = F.leaky_relu(receiver[..., None] + sender[:, :, None], conv.negative_slope)
-    return Terms(content, value, mask=adjacency.mT[:, None])
+    of_nodes = F.leaky_relu(receiver[..., None] + sender[:, :, None], conv.negative_slope)
+    return Terms(of_nodes, value, mask=adjacency.mT[:, None])
 
 
 def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) -> Terms:
     """A logit for each channel; e: ``[B, N, N, d]``, in row i and column j of the edge i to j."""
     sender = conv.D(h).mT  # [B, d, N]
     receiver = conv.E(h).mT  # [B, d, N]
-    content = receiver[..., None] + sender[:, :, None]  # [B, d, N, N]
-    structure = conv.C(e).permute(0, 3, 2, 1)  # [B, d, N, N]
+    of_nodes = receiver[..., None] + sender[:, :, None]  # [B, d, N, N]
+    of_pair = conv.C(e).permute(0, 3, 2, 1)  # [B, d, N, N]
     mask = adjacency.mT[:, None]
-    return Terms(content, conv.B(h), structure, mask=mask, normaliser="gates")
+    return Terms(of_nodes, conv.B(h), of_pair, mask=mask, normaliser="sigmoid_ratio")
 
 
 def egt_terms(attention: models.EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Terms:
     """A clipped product, a bias and a gate; e: ``[B, N, N, d_e]``."""
     query = attention.split_heads(attention.query(h)) * attention.scale
     key = attention.split_heads(attention.key(h))
-    content = (query @ key.mT).clamp(-attention.clip, attention.clip)
+    of_nodes = (query @ key.mT).clamp(-attention.clip, attention.clip)
     E, G = attention.edge_terms(e)
     gate = None if G is None else G.sigmoid()
-    return Terms(content, attention.value(h), E, gate=gate, mask=over_heads(mask, h))
+    return Terms(of_nodes, attention.value(h), E, gate=gate, mask=over_heads(mask, h))
 
 
 def grpe_terms(
@@ -597,8 +597,8 @@ def csa_terms(layer: models.ChromaticSelfAttention, h: Tensor, edges, *, mask=No
     """A logit and a value for each channel of a pair; the score is the dot product."""
     terms = attention_terms(layer, h, edges.logits, mask=mask)
     channels = edges.logits.shape[1] // layer.num_heads
-    content = terms.content.repeat_interleave(channels, dim=1)
-    return replace(terms, content=content, pair_value=edges.values)
+    of_nodes = terms.of_nodes.repeat_interleave(channels, dim=1)
+    return replace(terms, of_nodes=of_nodes, pair_value=edges.values)
 
 
 class Frame(NamedTuple):
