@@ -29,8 +29,8 @@ CAPTIONS = {
     "to node.",
     "05": "An eigenvector and its negative describe the same graph. SignNet gives both the same "
     "answer.",
-    "06": "Graphormer adds a learned number for each distance. Here, the paler a node, the farther "
-    "it is from the leftmost one.",
+    "06": "To each attention logit, Graphormer adds a learned number that depends on the distance. "
+    "Here, the paler a node, the farther it is from the leftmost one.",
     "07": "EGT updates a vector for every ordered pair of nodes. Here the vectors of three pairs "
     "are drawn, each as three bars.",
     "08": "In GRPE, the relation of two nodes acts on the query, the key and the value.",

@@ -47,7 +47,8 @@ SIZES = ("less than 0.1", "0.1 to 0.5", "more than 0.5")
 # What a reader can guess before running the model, and then find out with it.
 GUESSES = {
     "graphormer": (
-        "If atom C1 of the molecule shown is removed, does the prediction rise or fall?",
+        "The explainer starts with diazepam. If its atom C1 is removed, does the prediction rise "
+        "or fall?",
         ("it rises", "it falls"),
     ),
     "egt": (

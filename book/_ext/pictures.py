@@ -57,7 +57,8 @@ INSTEAD = {
     "caffeine after a flip. The outputs of φ have changed, and SignNet’s sum has not.",
     "bias": "With scripts enabled, you can change the scalars of a trained Graphormer here, "
     "and see how an atom’s attention and the prediction respond. The picture shows the attention "
-    "of atom O3 of aspirin in head 6 of layer 1: 0.59 of it goes to the atoms three bonds away.",
+    "of atom O3 of aspirin in head 6 of layer 1: 0.59 of it goes to the atoms three bonds away. If "
+    "all scalars of this head were 0, only 0.28 would.",
     "tour": "With scripts enabled, you can drag the points here, close gates, and watch which "
     "edges EGT chooses. The picture shows its choice for one set of points.",
     "dial": "With scripts enabled, you can turn the dial of the listener puzzle here, and compare "

@@ -936,7 +936,7 @@ GUESSES = {
     "score": ("only if the query asks for red", "the mean of the same numbers is 4.75"),
     "stack": ("in all three", "4.00 (residuals, post-LN)"),
     "basis": ("the dot product of two nodes’ entries", "0.144 before and 0.144 after"),
-    "bias": ("about half of it", "0.28 of 0.59"),
+    "bias": ("about half of it", "0.95 with ×\u00a03 and 0.09 with"),
     "flip": ("0.65", "φ(u₂) is now −2.00"),
     "ink": ("7 layers and 1 layer", "0.125"),
     "forget": ("a value above 0", "It predicts 1.52."),

@@ -184,8 +184,10 @@
     const far = state.molecule.distance.slice(atom * size(), (atom + 1) * size()).filter((distance) => distance === ASKED).length;
     const question = `In head ${first + 1}, ${nameOf(atom)} gives ${number(before, 2)} of its weight to the ${far} atoms that are ${ASKED} bonds away. If all scalars
       of this head were 0, how much of that would be left?`;
+    const preset = (name) => shares(row(trained.map((each) => each.map(PRESETS[name]))))[ASKED];
     const truth = () => `${number(shares(row(state.scalars))[ASKED], 2)} of ${number(before, 2)} is left. If all ${size() + 1} tokens had equal weights, these atoms
-      would get ${number(far / (size() + 1), 2)}. So most of this preference came from the scalars. Now try ×\u00a03, or drag a bar.`;
+      would get ${number(far / (size() + 1), 2)}. So most of this preference came from the scalars. Why is the share ${number(preset("× 3"), 2)}
+      with ×\u00a03 and ${number(preset("sign flipped"), 2)} with “sign flipped”? Because b<sub>${ASKED}</sub> is the largest scalar: ×\u00a03 raises it further above the others, and its negative is the smallest.`;
     gtcourse.guess(find(".question"), { question, answers: ANSWERS, right: RIGHT, show: showQuestion, truth });
   }
 
