@@ -69,8 +69,8 @@ GUESSES = {
 }
 PLACE = """<p class="of-explainer">The explainer runs the {title} of
 <a href="10_one_framework.html#the-leaderboard">section 10.7</a>, which was trained for 100 epochs
-to predict penalised logP. It cannot run the models trained in this chapter, because they are not
-saved.</p>
+to predict penalised logP. It cannot run the models that you trained on this page, because the page
+does not save them.</p>
 <div class="run-here"><div class="ask"><p><b>Guess first.</b> {question}</p>
 <div class="choices" role="group" aria-label="your guess">{answers}</div></div>
 <button type="button" class="open-explainer">Run a trained {title} here</button></div>
