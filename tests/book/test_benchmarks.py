@@ -21,6 +21,7 @@ def test_the_ratios_of_training_steps_are_those_of_the_records():
     gpu = steps("models-gpu-benchmark")
     factors = [cpu[name] / gpu[name] for name in cpu]
     assert f"by a factor of {min(factors):.1f} to {max(factors):.1f}." in text()
+    assert f"were {min(factors):.1f} to {max(factors):.1f} times as fast as on one CPU" in text()
     assert "about three times as long as one of GIN" in text()
     assert round(gpu["csa"] / gpu["gin"]) == 3
     assert "about nine times as long" in text()
@@ -104,6 +105,8 @@ def test_the_gains_of_the_fused_forms_are_those_of_the_record():
         of_csa, of_egt, of_grpe = (f"{row[sizes]['times_as_fast']:.2f}" for row in (csa, egt, grpe))
         gains = f"{of_csa} times as fast for CSA, {of_egt} times for EGT and {of_grpe} times for"
         assert f"{begin} {gains} GRPE." in text()
+    gain = f"{csa['mixed sizes']['times_as_fast']:.2f} times as fast with the fused form."
+    assert f"In batches of mixed sizes, a step of CSA is {gain}" in text()
     real = [100 * row["mixed sizes"]["real_pairs"] for row in (csa, egt, grpe)]
     assert f"only {min(real):.0f} % to {max(real):.0f} % of the pairs" in text()
     assert {row["one size"]["real_pairs"] for row in (csa, egt, grpe)} == {1.0}
