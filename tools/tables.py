@@ -95,8 +95,10 @@ def benchmark_tables() -> dict[str, str]:
     rate = on_gpu["products_tflops"]["float32"]
     of_products = [f"{row['gflop'] / rate:.2f}" for row in on_gpu["rows"]]
     return {
-        "models": models_table(benchmark()),
-        "models on a GPU": models_table(on_gpu, {"matrix products, lower bound (ms)": of_products}),
+        "models": models_table(1, benchmark()),
+        "models on a GPU": models_table(
+            2, on_gpu, {"matrix products, lower bound (ms)": of_products}
+        ),
         "fused forms": fused_table(measurement("fused-benchmark")),
         "shortest paths": shortest_paths_table(measurement("shortest-paths-benchmark")),
         "times of chapter 12": times_table(),
@@ -104,8 +106,8 @@ def benchmark_tables() -> dict[str, str]:
     }
 
 
-def models_table(record: dict, more: Mapping[str, Sequence[str]] | None = None) -> str:
-    """A row for each model, with ``more`` columns at the end."""
+def models_table(number: int, record: dict, more: Mapping[str, Sequence[str]] | None = None) -> str:
+    """Table ``number``: a row for each model, with ``more`` columns at the end."""
     rows = [
         {
             "model": row["model"] if row["peer"] else f"`{row['model']}`",
@@ -114,15 +116,16 @@ def models_table(record: dict, more: Mapping[str, Sequence[str]] | None = None) 
             "forward, ms": quartiles(row["forward"]),
             "graphs/s": f"{row['graphs_per_second']:,}",
             "peak, MiB": f"{row['peak_mb']:.0f}",
-            **{name: column[number] for name, column in (more or {}).items()},
+            **{name: column[index] for name, column in (more or {}).items()},
         }
-        for number, row in enumerate(record["rows"])
+        for index, row in enumerate(record["rows"])
     ]
     on = "one CPU thread" if record["device"].startswith("CPU") else "a GPU"
     what = (
-        f"The cost of a training step, and of a forward pass, on {record['graphs']} molecules, "
-        f"measured on {on}. Step: forward pass, backward pass and optimiser. Peak: memory that "
-        "tensors hold during a step, beyond weights and optimiser state."
+        f"Table {number}. The wall-clock time of a training step and of a forward pass on "
+        f"{record['graphs']} molecules, measured on {on}. Step: forward pass, backward pass and "
+        "optimiser. Peak: memory that tensors hold during a step, beyond weights and optimiser "
+        "state."
     )
     return f"{table(rows)}\n{measured(what, record)}"
 
@@ -150,12 +153,15 @@ def fused_table(record: dict) -> str:
         for kind in kinds
     ]
     what = (
-        "The CPU time of a training step in the default and in the fused form, and the median "
-        "ratio of the two on the same batch. Without padding: all molecules have the most common "
-        "size. The second table shows, from PyTorch's profiler, where the time of a step in the "
-        "default form goes."
+        "Table 3. The processor time of a training step in the default and in the fused form, and "
+        "the median ratio of the two on the same batch. Without padding: all molecules have the "
+        "most common size."
     )
-    return f"{table(rows)}{table(where)}\n{measured(what, record)}"
+    of_profile = (
+        "*Table 4. Where the time of a step in the default form goes, according to PyTorch's "
+        "profiler, on a batch of mixed sizes. Measured together with Table 3.*\n"
+    )
+    return f"{table(rows)}\n{measured(what, record)}\n{table(where)}\n{of_profile}"
 
 
 def ratio(of_forms: dict) -> str:
@@ -189,8 +195,8 @@ def shortest_paths_table(record: dict) -> str:
     ]
     columns = ("graphs", "method", "ms", "speed-up over Floyd–Warshall")
     what = (
-        f"The time for all graphs of a row: {record['graphs']} molecules, ten random graphs of 100 "
-        "nodes, two of 500 nodes, or one ring."
+        f"Table 5. The processor time for all graphs of a row: {record['graphs']} molecules, ten "
+        "random graphs of 100 nodes, two of 500 nodes, or one ring."
     )
     for_rings = min(record["rounds"], RING_ROUNDS)
     rounds = f"{record['rounds']} rounds ({for_rings} rounds for the rings)"
@@ -214,11 +220,10 @@ def times_table() -> str:
                 clock,
             )
         )
-    columns = ("times of", "sections", "command", "date", "gtcourse", "PyTorch", "clock")
+    columns = ("measurement", "sections", "command", "date", "gtcourse", "PyTorch", "clock")
     caption = (
-        "*The recorded times of chapter 12, the sections that use them, and the commands, dates, "
-        "versions and clocks with which they were measured. Wall-clock time includes waiting for "
-        "other programs; processor time does not.*\n"
+        "*Table 6. The measurements behind the times of chapter 12: the sections that use them, "
+        "and the command, date, versions and clock of each.*\n"
     )
     return f"{markdown(columns, rows)}\n{caption}"
 
@@ -233,11 +238,13 @@ def one_process_table(record: dict) -> str:
         )
         rows.append((name, alone, in_training, loading))
     columns = ("model", "step alone, ms", "step in training, ms", "loading alone, ms")
+    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     caption = (
-        "*Processor time of a step on a batch prepared in advance, of a step in the training loop "
-        f"with its loading, and of loading one batch, for {record['batch']} molecules: the median "
-        f"of {record['steps']} steps, with its quartiles in brackets. Measured on "
-        f"{record['date']} at commit `{short(record['commit'])}` with `{record['command']}`.*\n"
+        "*Table 7. The processor time of a step on a batch prepared in advance, of a step in the "
+        f"training loop with its loading, and of loading one batch, for {record['batch']} "
+        f"molecules and one thread: the median of {record['steps']} steps, with its quartiles in "
+        f"brackets. Measured on {record['date']} at commit `{short(record['commit'])}` with "
+        f"`{record['command']}`. The record does not name the processor. Versions: {versions}.*\n"
     )
     return f"{markdown(columns, rows)}\n{caption}"
 

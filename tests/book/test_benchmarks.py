@@ -21,16 +21,35 @@ def test_the_ratios_of_training_steps_are_those_of_the_records():
     gpu = steps("models-gpu-benchmark")
     factors = [cpu[name] / gpu[name] for name in cpu]
     assert f"by a factor of {min(factors):.1f} to {max(factors):.1f}." in text()
+    assert f"were {min(factors):.1f} to {max(factors):.1f} times as fast as on one CPU" in text()
     assert "about three times as long as one of GIN" in text()
     assert round(gpu["csa"] / gpu["gin"]) == 3
     assert "about nine times as long" in text()
     assert round(cpu["csa"] / cpu["gin"]) == 9
     assert "less than a third of CSA's time" in text()
     assert cpu["transformer"] < cpu["csa"] / 3
+    assert f"takes between {cpu['gin']:.0f} ms (GIN) and {cpu['csa']:.0f} ms (CSA)" in text()
+    assert (min(cpu.values()), max(cpu.values())) == (cpu["gin"], cpu["csa"])
+    pytorch, ours = (f"{cpu[name]:.0f} ms" for name in ("nn.TransformerEncoder", "transformer"))
+    assert f"{ours} with the package's Transformer and {pytorch} with `nn.T" in text()
     pyg, ours = f"{cpu['PyG GPSConv']:.0f} ms", f"{cpu['transformer']:.0f} ms"
     assert f"takes {pyg} with `GPSConv` and {ours} with the package's Transformer." in text()
     pyg, ours = f"{cpu['PyG TransformerConv']:.0f} ms", f"{cpu['gat']:.0f} ms"
     assert f"It takes {pyg} with `TransformerConv` and {ours} with GAT" in text()
+
+
+def test_the_later_steps_take_the_stated_times():
+    cpu, later = steps("models-benchmark"), measurement("steps-benchmark")
+    assert later["versions"]["gtcourse"] == "0.11.0"
+    assert later["clock"] == "processor time"
+    now = {name: row["ms"] for name, row in later["step"].items()}
+    longer = {name: round(100 * (now[name] / cpu[name] - 1)) for name in now}
+    of_egt = longer.pop("egt")
+    assert f"took {now['egt']:.0f} ms, {of_egt} % longer than in Table 1." in text()
+    low, high = min(longer.values()), max(longer.values())
+    assert f"The steps of the other models took {low} to {high} % longer." in text()
+    assert round(now["csa"] / now["gin"]) == 9
+    assert sorted(now, key=now.get)[-2:] == ["egt", "csa"] == sorted(cpu, key=cpu.get)[-2:]
 
 
 def test_the_epochs_of_csa_rings_on_two_gpus_take_the_stated_times():
@@ -40,6 +59,9 @@ def test_the_epochs_of_csa_rings_on_two_gpus_take_the_stated_times():
     assert f"an epoch took {with_operators:.2f} s on an NVIDIA H200" in text()
     on_gpu = experiment("csa-rings-bounded")["epochs on a GPU"]
     assert {each["device"] for each in on_gpu} == {"NVIDIA H100 80GB HBM3"}
+    numbers = len(replayed["gpu"]), on_gpu[0]["end"] - on_gpu[0]["first epoch"]
+    first, second = (f"{number:,} epochs" for number in numbers)
+    assert f"the median of {first} and the second that of {second}" in text()
     for each in on_gpu:
         assert f"it took {each['median seconds']:.2f} s on an NVIDIA H100" in text()
     parameters = recorded("csa-rings/zinc")[0].parameters
@@ -83,6 +105,8 @@ def test_the_gains_of_the_fused_forms_are_those_of_the_record():
         of_csa, of_egt, of_grpe = (f"{row[sizes]['times_as_fast']:.2f}" for row in (csa, egt, grpe))
         gains = f"{of_csa} times as fast for CSA, {of_egt} times for EGT and {of_grpe} times for"
         assert f"{begin} {gains} GRPE." in text()
+    gain = f"{csa['mixed sizes']['times_as_fast']:.2f} times as fast with the fused form."
+    assert f"In batches of mixed sizes, a step of CSA is {gain}" in text()
     real = [100 * row["mixed sizes"]["real_pairs"] for row in (csa, egt, grpe)]
     assert f"only {min(real):.0f} % to {max(real):.0f} % of the pairs" in text()
     assert {row["one size"]["real_pairs"] for row in (csa, egt, grpe)} == {1.0}
@@ -94,14 +118,17 @@ def test_the_shares_and_bounds_of_the_attention_are_those_of_the_record():
         egt["shares"][f"{kind}, the attention"] for kind in ("matrix products", "other operators")
     )
     total = products + others
-    assert f"the attention takes {total:.0f} % of a step: {others:.0f} % other operators" in text()
-    assert f"and {products:.0f} % matrix products" in text()
+    assert (
+        f"the attention takes {total:.0f} % of a step: {products:.0f} % for matrix products"
+        in text()
+    )
+    assert f"and {others:.0f} % for other operators" in text()
     assert f"a step would be {1 / (1 - total / 100):.2f} times as fast" in text()
     total = sum(share for kind, share in grpe["shares"].items() if "attention" in kind)
     assert f"GRPE the attention takes {total:.0f} %" in text()
     assert f"a step could become at most {1 / (1 - total / 100):.2f} times as fast." in text()
     total = sum(share for kind, share in csa["shares"].items() if "attention" in kind)
-    assert f"In CSA the attention takes {total:.0f} %" in text()
+    assert f"In CSA the attention takes {total:.1f} %" in text()
     assert f"would limit the speed-up to {1 / (1 - total / 100):.2f}." in text()
     assert csa["one size"]["times_as_fast"] > 1 / (1 - total / 100)
     assert "the vectors of pairs, which take half of a step" in text()
@@ -128,6 +155,18 @@ def test_the_versions_of_chapter_12s_times_are_those_of_the_records():
     steps, stored = (measurement(f"{name}-benchmark") for name in ("models", "shards"))
     assert f"at the commit of these times (`{steps['commit'][:7]}`)" in text()
     assert f"version {stored['versions']['gtcourse']} of the package reached 37" in text()
+
+
+def test_the_steps_on_stored_graphs_take_the_stated_times_in_both_versions():
+    stored, later = measurement("shards-benchmark"), measurement("one-process")
+    first, second = (
+        f"{row['compared'][0]['ms'] / row['batches']:.0f} ms" for row in stored["loading"][:2]
+    )
+    assert f"64 molecules took {first} with Graphormer and {second} with CSA" in text()
+    now, of_csa = (f"{row['step']['processor_ms']:.0f} ms" for row in later["rows"].values())
+    version = later["versions"]["gtcourse"]
+    assert f"took {first} and {second} in version {stored['versions']['gtcourse']}," in text()
+    assert f"takes {now} and {of_csa} of processor time in version {version}." in text()
 
 
 def test_a_process_in_training_takes_the_stated_share_of_time():
