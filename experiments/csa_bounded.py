@@ -24,6 +24,7 @@ from statistics import median
 
 from experiments.csa_divergence import CLIP, NAME
 from experiments.runs import store_measurement
+from gtcourse.course import records
 from gtcourse.course.records import RECORDS
 from gtcourse.models import CGT
 from gtcourse.names import WEIGHTS
@@ -31,7 +32,6 @@ from gtcourse.recipes import get_recipe
 from gtcourse.recipes.recipe import Recipe, with_form
 from gtcourse.runs import run
 from gtcourse.runs.record import (
-    as_json,
     read_record,
     read_weights,
     record_filename,
@@ -148,8 +148,7 @@ def store(folder: Path) -> None:
     record.device = devices(begun.get("captured", []), len(record.curve), record.device)
     write_weights(record, weights, WEIGHTS / Path(record.weights_filename).name)
     write_record(record, ROOT / "book" / "results" / record.filename)
-    with (RECORDS / "recipes.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps(as_json(record), allow_nan=False) + "\n")
+    records.store([record], RECORDS / "recipes.jsonl")
 
 
 def devices(captured: list[dict], epochs: int, cpu: str) -> str:

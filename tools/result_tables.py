@@ -118,11 +118,13 @@ errors](budget-or-code).""",
 The paper is {cite:t}`menegaux2023csa`. The page [CSA: paper, code and course](differs-csa)
 lists more differences. Some training settings are listed only here.
 
-On ZINC, the largest difference is the budget: our runs have 100 epochs instead of 2,000. On
-PATTERN, the largest differences are the budget and the number of training graphs. We do not know
-how much the others matter. One of them is that we update the learning rate after each step, and the
-authors after each epoch. This is also true of our long runs of `csa-rings/zinc`, two of
-which [diverged](csa-diverged). We do not know whether this difference played a part.""",
+For `csa/zinc` and `csa-rings/zinc`, the largest difference is the budget: our runs have 100 epochs
+instead of 2,000. `csa-rings-bounded/zinc` has all 2,000, but its attention logits are bounded, and
+those of the paper are not. On PATTERN, the largest differences are the budget and the number of
+training graphs. We do not know how much the others matter. One of them is that we update the
+learning rate after each step, and the authors after each epoch. This is also true of the two
+complete runs of `csa-rings/zinc` that [diverged](csa-diverged). We do not know whether this
+difference played a part.""",
 }
 """Where the recipes of a section are from."""
 METRICS = {
@@ -156,6 +158,7 @@ MODELS = {
     "GRPE": ("grpe-small/zinc", "grpe-100k", None),
     "CSA": ("csa/zinc", "csa_without_rings-100k", "csa/zinc-on-molhiv"),
     "CSA with rings": ("csa-rings/zinc", "csa-100k", None),
+    "CSA with rings and bounded logits": ("csa-rings-bounded/zinc", None, None),
 }
 """Our run on ZINC, on the embedded molecules, and on ogbg-molhiv; None where there is none."""
 
@@ -266,7 +269,7 @@ def reproductions(found: list[Result]) -> str:
             "ours": alone(ours),
             "difference": gap.replace("-", "\N{MINUS SIGN}"),
             "seeds": str(len(result.records)),
-            "epochs": f"{epochs:.0f}",
+            "epochs": f"{epochs:,.0f}",
             # Runs that end by a rule have no published number of epochs.
             "share": "" if result.recipe.stop_below_lr else f"{100 * share(result):.0f} %",
             "differs": buckets(result),
@@ -353,7 +356,7 @@ def scores(found: list[Result]) -> str:
         of_recipe = {
             "recipe": f"`{result.recipe.name}`",
             "seeds": str(len(result.records)),
-            "epochs, of at most": f"{epochs:.0f} of {result.recipe.epochs:,}",
+            "epochs, of at most": f"{epochs:,.0f} of {result.recipe.epochs:,}",
             "validation, best epoch": f"{best:.3f}",
             "validation, last epoch": f"{last:.3f}",
             "test": alone(spread(result.values)),
@@ -690,7 +693,7 @@ def runs(found: list[Result]) -> str:
         {
             "run": f"`{record.name}`",
             "seed": str(record.seed),
-            "epochs": f"{len(record.curve)}",
+            "epochs": f"{len(record.curve):,}",
             "time": duration(record.seconds),
             "device": machines(record.device),
             "commit": f"`{short(record.commit)}`",
@@ -710,14 +713,19 @@ def machines(device_name: str) -> str:
         return one_machine(device_name)
     first, *others = parts
     begun = "the first epoch" if first.epochs == 1 else f"the first {first.epochs} epochs"
-    epochs = [begun, *(f"the next {part.epochs}" for part in others)]
-    epochs[-1] = f"the last {parts[-1].epochs}"
+    epochs = [begun, *(f"the next {part.epochs:,}" for part in others)]
+    epochs[-1] = f"the last {parts[-1].epochs:,}"
     names = [one_machine(part.machine) for part in parts]
     text = listed(f"{name} for {which}" for name, which in zip(names, epochs, strict=True))
     if "experiments.captured" in device_name:
         text += (
             ". On the GPU, the training step was compiled and captured as a CUDA graph "
             "(`python -m experiments.captured`)"
+        )
+    if "experiments.csa_complete" in device_name:
+        text += (
+            ". On the GPU, Triton kernels computed the whole training step "
+            "(`experiments/csa_step.py`)"
         )
     return text
 

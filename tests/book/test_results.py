@@ -149,6 +149,16 @@ def test_the_trials_that_chapters_mention_are_recorded():
     assert stated in chapter("10")
 
 
+def test_chapter_09_and_the_changelog_give_the_error_of_the_run_with_bounded_logits():
+    (run,) = recorded("csa-rings-bounded/zinc")
+    stated = f"reaches a test error of {run.result['test_mae']:.3f}"
+    assert f"did not jump in {len(run.curve):,} epochs, and the model {stated}." in chapter("09")
+    published, _ = get_recipe("csa-rings-bounded/zinc").paper_result["test_mae"]
+    gap = f"This is {run.result['test_mae'] - published:.3f} above the paper's mean"
+    assert gap in chapter("09")
+    assert stated in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
 def test_the_error_of_a_constant_in_the_exercise_on_scaffolds_is_the_stated_one():
     _, y, _ = small_molecules()
     error = float(abs(y - np.median(y)).mean())
