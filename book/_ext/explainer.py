@@ -63,7 +63,8 @@ GUESSES = {
         ("in all", "in all but the first", "only in the last", "in none"),
     ),
     "csa": (
-        "If all channels of a head share one weight, by how much does the prediction change?",
+        "For the molecule shown, by how much does the predicted penalised logP change if all "
+        "channels of a head share one weight?",
         SIZES,
     ),
 }

@@ -192,6 +192,7 @@ def test_chapter_09_states_the_errors_with_and_without_the_new_inputs():
     assert f"| no return probabilities | {neither:.3f} | {rings:.3f} |" in text
     assert f"| return probabilities | {returns:.3f} | {both:.3f} |" in text
     full = np.mean(errors_of("csa-rings"))
-    assert f"a model without both is {neither - full:.3f} worse than the full model" in text
+    assert f"A model with neither is {neither - both:.3f} worse than one with both" in text
+    assert f"instead of distances, it is {neither - full:.3f} worse" in text
     share = (neither - full) / (np.mean(errors_of("grpe")) - full)
     assert f"about {10 * round(10 * share)} percent of CSA's lead over GRPE" in text
