@@ -36,9 +36,9 @@ CAPTIONS = {
     "08": "In GRPE, the relation of two nodes acts on the query, the key and the value.",
     "09": "CSA gives a pair of nodes one attention weight for each channel, here six.",
     "10": "Which layer is a special case of which? Each frame contains the next. From "
-    "the outside in: CSA’s attention; attention with a bias and a value term for each pair; "
-    "attention with a bias for each distance, as in Graphormer (without its term for the edges "
-    "along a path); and the Transformer’s attention.",
+    "the outside in: CSA’s attention; attention with a bias and a value vector for each relation; "
+    "attention with a bias for each relation, as in Graphormer, where the relation is the distance "
+    "(without its term for the edges along a path); and the Transformer’s attention.",
     "11": "A map of attention marks one atom. Does the prediction depend on it?",
     "12": "The same training run, first on one laptop and then on nine connected machines.",
     "data": "A molecule of ZINC, and how often each value of the target occurs.",
