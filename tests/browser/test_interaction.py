@@ -706,7 +706,7 @@ def test_a_switch_folds_what_goes_deeper_than_the_core_and_links_open_it(chapter
 
 
 def test_wide_tables_fit_the_column_of_a_laptop(chapter):
-    page = chapter("07")
+    page = chapter("10")
     page.evaluate("window.bookReady")
     cut = page.evaluate("""() => [...document.querySelectorAll(".bd-article table")]
       .filter((table) => table.scrollWidth > table.clientWidth).length""")
@@ -720,7 +720,7 @@ def test_wide_tables_fit_the_column_of_a_laptop(chapter):
 
 def test_a_table_that_fits_again_has_its_own_letters_again(chapter):
     """A window of 900 px shows no contents at the side, so that its text is wider."""
-    page = chapter("07")
+    page = chapter("10")
     page.evaluate("window.bookReady")
     fitted = page.locator(".bd-article table[data-fit]")
     in_laptop = fitted.count()
