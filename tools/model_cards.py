@@ -513,10 +513,10 @@ def training(name: str) -> str:
         text = "\nThe model was trained exactly as long as its paper describes"
         if name == "csa-rings-bounded/zinc":
             text += (
-                ", but with bounded attention logits. Without the bound, two of our runs "
-                "[diverged](../results/divergence.md). We do not know whether the bound prevented "
-                f"this here. {reached} The paper reports {paper}{SPREAD}, for the model without "
-                "the bound."
+                ", but with bounded attention logits. Without the bound, our runs "
+                "[diverged](../results/divergence.md) with both seeds, and so did a control that "
+                f"differs from this run in nothing else. {reached} The paper reports "
+                f"{paper}{SPREAD}, for the model without the bound."
             )
             return text
         return f"{text}. {reached} The paper reports {paper}{SPREAD}."

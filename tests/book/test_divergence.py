@@ -104,6 +104,16 @@ def test_our_runs_jump_in_the_stated_epochs_and_never_recover(page):
     assert f"never fell below {floor(100 * min(after)) / 100:.2f}" in page
 
 
+def test_the_control_without_the_bound_jumps_within_two_epochs_and_never_recovers(page):
+    found = record("bounded")
+    losses_of = [row["train_loss"] for row in found["curve without the bound"]]
+    epoch = next(n for n in range(101, len(losses_of)) if losses_of[n] > 1.5 * losses_of[n - 1])
+    assert f"A control, the same run without the bound, jumped in epoch {epoch}." in page
+    assert epoch < found["epochs on a GPU"][0]["first epoch"]
+    assert losses_of[epoch + 1] > 0.95
+    assert min(losses_of[epoch + 1 :]) > 0.8
+
+
 def test_the_norms_before_the_jump_are_those_of_the_record(page):
     of_epochs = record("diverged")["cpu_again"]
     before = [row["gradient_norm"]["100 %"] for row in of_epochs if row["epoch"] < 118]
