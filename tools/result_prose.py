@@ -209,7 +209,7 @@ INDEX: dict[str, Callable[[], Numbers]] = {
         "theirs": len(bounded())
     },
     (
-        "with bounded attention logits it ended at {test:.3f}, where the paper reports {mean:g} ± "
+        "With bounded attention logits it reached {test:.3f}, where the paper reports {mean:g} ± "
         "{deviation:g}"
     ): lambda: of_bounded_run(),
     "The difference is {distance:.1f} times the paper's standard deviation": (
@@ -221,7 +221,7 @@ INDEX: dict[str, Callable[[], Numbers]] = {
     ): lambda: of_bounded_run(),
     "A CPU computed the first {before} epochs of its run, a GPU the next {gpu:,}, and a CPU the "
     "last {after} and the test": lambda: epochs_on_gpu(),
-    "in nothing else, jumped in epoch {control}": lambda: jump_of_control(),
+    "only in that it has no bound, jumped in epoch {control}": lambda: jump_of_control(),
     "took {low:.0f} to {high:.0f} minutes per seed": lambda: between(
         record.seconds / 60 for record in recorded("gin-100k/zinc")
     ),
@@ -603,8 +603,8 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
         "has finished all of its {planned:,} epochs, and its loss never jumped. From epoch "
         "100 on, the mean loss of an epoch is at most {rise:.2f} times that of the epoch before. "
         "When the runs without the bound jumped, the loss rose by a factor of at least {jump:.0f} "
-        "from one epoch to the next (for seed 0, in the second epoch of its jump). The loss of the "
-        "last epoch is {last:.3f}"
+        "from one epoch to the next (for the first run of seed 0, on the CPU and on the GPU, in "
+        "the second epoch of the jump). The loss of the last epoch is {last:.3f}"
     ): lambda: {
         **progress_of_bounded(),
         "jump": math.floor(min(map(largest_rise, without_bound()))),
@@ -618,7 +618,7 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
         "first": jump("cpu"),
         **jump_of_control(),
     },
-    "the last of them in epoch {control}, and with both seeds": jump_of_control,
+    "with both seeds, the last of them in epoch {control}": jump_of_control,
     "the control jumped {later} epochs later than": jump_of_control,
     "After {epochs} epochs its loss has not jumped": lambda: {"epochs": len(bounded())},
     (

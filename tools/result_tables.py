@@ -122,9 +122,9 @@ For `csa/zinc` and `csa-rings/zinc`, the largest difference is the budget: our r
 instead of 2,000. `csa-rings-bounded/zinc` has all 2,000, but its attention logits are bounded, and
 those of the paper are not. On PATTERN, the largest differences are the budget and the number of
 training graphs. We do not know how much the others matter. One of them is that we update the
-learning rate after each step, and the authors after each epoch. This is also true of the two
-complete runs of `csa-rings/zinc` that [diverged](csa-diverged). We do not know whether this
-difference played a part.""",
+learning rate after each step, and the authors after each epoch. This is also true of all our
+runs of `csa-rings/zinc` that [diverged](csa-diverged). We do not know whether this difference
+played a part.""",
 }
 """Where the recipes of a section are from."""
 METRICS = {

@@ -1,7 +1,8 @@
 """CSA's own runs (Menegaux et al., 2023): the results of Tables 1 to 5 and 7 that are theirs.
 
 The settings are those of Table 6 or, where it leaves them open or the paper contradicts itself, of
-the authors' files.
+the authors' files. ``csa-rings-bounded`` is not in the paper: it is ``csa-rings`` with bounded
+logits, beside the paper's result without the bound.
 """
 
 from __future__ import annotations

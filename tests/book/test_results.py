@@ -153,6 +153,10 @@ def test_chapter_09_and_the_changelog_give_the_error_of_the_run_with_bounded_log
     (run,) = recorded("csa-rings-bounded/zinc")
     stated = f"reaches a test error of {run.result['test_mae']:.3f}"
     assert f"did not jump in {len(run.curve):,} epochs, and the model {stated}." in chapter("09")
+    error = f"{run.result['test_mae']:.3f}"
+    assert f"one run of all {len(run.curve):,} epochs reached {error} (section 9.13)" in chapter(
+        "10"
+    )
     published, _ = get_recipe("csa-rings-bounded/zinc").paper_result["test_mae"]
     gap = f"This is {run.result['test_mae'] - published:.3f} above the paper's mean"
     assert gap in chapter("09")
