@@ -97,16 +97,24 @@ def test_egt_with_open_gates_is_egt_u():
         torch.testing.assert_close(got, expected, **CLOSE)
 
 
+def in_reserved_channels(layer: GRPEAttention, scalars: torch.Tensor) -> torch.Tensor:
+    """A table ``[T, D]`` whose query context is the scalars ``[T, H]``.
+
+    In the last channel of each head, the layer's queries become 1 and its keys 0.
+    """
+    reserved = [head * K + K - 1 for head in range(H)]
+    for projection, value in ((layer.query, 1.0), (layer.key, 0.0)):
+        projection.weight.data[reserved] = 0.0
+        projection.bias.data[reserved] = value
+    table = torch.zeros(T, D).double()
+    table[:, reserved] = scalars * math.sqrt(K)
+    return table
+
+
 def test_grpe_with_one_reserved_channel_in_each_head_equals_graphormer():
-    """Query 1 and key 0 in the last channel: what the table has there is a scalar's."""
     layer = large_weights(GRPEAttention(D, H))
     (scalars,) = draw((T, H))
-    aside = [head * K + K - 1 for head in range(H)]
-    for projection, shift in ((layer.query, 1.0), (layer.key, 0.0)):
-        projection.weight.data[aside] = 0.0
-        projection.bias.data[aside] = shift
-    table = torch.zeros(T, D).double()
-    table[:, aside] = scalars * math.sqrt(K)
+    table = in_reserved_channels(layer, scalars)
     graphormer = with_weights_of(layer, GraphormerAttention(D, H))
     bias = scalars[RELATION].permute(0, 3, 1, 2)
     got = layer(X, RELATION, RelationTables(key=table), mask=MASK)
@@ -117,12 +125,7 @@ def test_grpe_with_one_reserved_channel_equals_a_scalar_and_a_vector_for_each_re
     """The channel gives the scalar, so that the contexts are enough for it; the values stay."""
     layer = large_weights(GRPEAttention(D, H))
     scalars, vectors = draw((T, H), (T, D))
-    aside = [head * K + K - 1 for head in range(H)]
-    for projection, shift in ((layer.query, 1.0), (layer.key, 0.0)):
-        projection.weight.data[aside] = 0.0
-        projection.bias.data[aside] = shift
-    table = torch.zeros(T, D).double()
-    table[:, aside] = scalars * math.sqrt(K)
+    table = in_reserved_channels(layer, scalars)
     expected = layer(X, RELATION, RelationTables(value=vectors, bias=scalars), mask=MASK)
     got = layer(X, RELATION, RelationTables(key=table, value=vectors), mask=MASK)
     torch.testing.assert_close(got, expected, **CLOSE)
