@@ -99,7 +99,11 @@ def model(predictor: Predictor) -> dict:
     _check_predictor(predictor)
     kind = type(predictor.model).__name__
     config = getattr(predictor.model, "config", None)
-    wrong = [name for name, value in READS.get(kind, {}).items() if getattr(config, name) != value]
+    wrong = [
+        f"{name} is {getattr(config, name)!r} instead of {value!r}"
+        for name, value in READS.get(kind, {}).items()
+        if getattr(config, name) != value
+    ]
     known = kind in READS and config.num_targets == 1 and predictor.featurize is zinc_data
     if wrong or not known:
         raise ValueError(

@@ -1642,7 +1642,7 @@ OWN = [
     (
         "a CSA with bounded logits",
         explored_with_bounded_logits,
-        "csa/zinc cannot be explored: clip; expected Graphormer",
+        "csa/zinc cannot be explored: clip is 5.0 instead of inf; expected Graphormer",
     ),
     *(
         (f"a table: {what}", own_csv(content, **options), "{folder}/my.csv" + says)
