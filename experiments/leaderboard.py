@@ -6,9 +6,9 @@ already in the folder is not repeated; `experiments/records` has those that are 
 hours on one core for all. At the end the runs with each model's best rate are written where the
 chapters read them, with the weights of some.
 
-``python -m experiments.leaderboard --ablations`` trains three ablations of CSA, at the rate that was
-best for CSA with and without rings. A run takes a quarter of an hour. ``--seeds 1`` trains the first
-seed alone.
+``python -m experiments.leaderboard --ablations`` trains three ablations of CSA, at the rate that
+was best for CSA with and without rings. A run takes a quarter of an hour. ``--seeds 1`` trains the
+first seed alone.
 """
 
 import argparse
