@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
+from io import TextIOWrapper
 from itertools import count, product
 from pathlib import Path
 from statistics import mean, stdev
@@ -848,8 +849,9 @@ def predict(
     if out is None:
         print(table.to_string(index=False, na_rep="", max_colwidth=80))
     else:
+        separator = "\t" if out.suffix.lower() == ".tsv" else read.separator
         with replacing(out) as temporary:
-            table.to_csv(temporary, index=False, sep=read.separator, float_format="%.6g")
+            table.to_csv(temporary, index=False, sep=separator, float_format="%.6g")
         num_predicted = len(table) - len(reasons)
         print(f"{num_predicted} {'prediction' if num_predicted == 1 else 'predictions'}: {out}")
     if unlike:
@@ -1223,6 +1225,9 @@ def main() -> None:
     """
     warnings.filterwarnings("ignore", category=FutureWarning)  # of other libraries, to developers
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal may lack a character, such as ⁹
+            stream.reconfigure(errors="replace")
     for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup wants it
             signal.signal(number, _stop)

@@ -14,7 +14,9 @@ import lzma
 import math
 import re
 import struct
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -24,11 +26,14 @@ from gtcourse.names import check_table_exists
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 
+EXCELS_HINT = re.compile("sep=.?", re.IGNORECASE)
+"""A line before the header, such as sep=; with which Excel opens a file; it is skipped."""
+
 FEW = 10
 """Rows up to which each may have a class of its own, as in a small example."""
 
-UNKNOWN = ("", "na", "n/a", "nan")
-"""Cells of a target that is not known, in upper or lower case."""
+UNKNOWN = ("", "na", "n/a", "nan", "#n/a", "<na>")
+"""Cells of a target that is not known, in upper or lower case; the last are Excel's and pandas'."""
 
 UNKNOWN_OR_A_CLASS = ("none", "null")
 """Cells of a number that is not known; they may also be the name of a class."""
@@ -80,7 +85,7 @@ def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
 
     The separator is the one with which the header has the column ``smiles``. The file is UTF-8,
     with or without a byte-order mark, and may be compressed (gzip, bzip2, xz). Empty lines, and
-    lines of spaces alone, are skipped.
+    lines of spaces alone, are skipped, and so is a first line such as "sep=;", a hint for Excel.
 
     Raises:
         ValueError: there is no such file, it is no such text, it has no row or one with more or
@@ -91,8 +96,11 @@ def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
         if not isinstance(name, str):
             raise ValueError(f"the name of a column is {shown(name)}; expected a string.")
     text = _text(Path(path))
-    separator = _separator(text, smiles)
-    rows = _rows(text, separator, path)
+    with _cells_of_any_length():
+        separator = _separator(text, smiles)
+        rows = _rows(text, separator, path)
+    if rows and EXCELS_HINT.fullmatch(separator.join(rows[min(rows)])):
+        del rows[min(rows)]
     if not rows:
         raise ValueError(f"{path} is empty; expected a header and a row for each molecule.")
     header = rows.pop(min(rows))
@@ -148,6 +156,16 @@ def _rows(text: str, separator: str, path: str | Path) -> dict[int, list[str]]:
     return rows
 
 
+@contextmanager
+def _cells_of_any_length() -> Iterator[None]:
+    """A context in which a cell may be longer than Python's 131,072 characters."""
+    limit = csv.field_size_limit(2**31 - 1)  # of the entire process
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
 def _text(path: Path) -> str:
     """The content of a file that is UTF-8 text, compressed or not."""
     try:
@@ -160,7 +178,7 @@ def _text(path: Path) -> str:
         if content.startswith(start):
             try:
                 content = unpacked(content)
-            except (OSError, EOFError, lzma.LZMAError) as error:
+            except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
                 raise ValueError(
                     f"{path} is compressed and damaged ({error}); expected a complete file."
                 ) from None
@@ -174,7 +192,7 @@ def _text(path: Path) -> str:
     if b"\0" in content:
         raise ValueError(f"{path} is not a text file (it has zero bytes); expected a CSV file.")
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-8").lstrip("\ufeff")  # one byte-order mark, or several
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ValueError(
@@ -185,7 +203,8 @@ def _text(path: Path) -> str:
 
 def _separator(text: str, smiles: str) -> str:
     """The first with which the header has the column, or else the one that makes most columns."""
-    first_line = next((line for line in text.splitlines() if line.strip()), "")
+    lines = (line.strip() for line in text.splitlines())
+    first_line = next((line for line in lines if line and not EXCELS_HINT.fullmatch(line)), "")
     headers = {}
     for separator in SEPARATORS:
         headers[separator] = next(csv.reader([first_line], delimiter=separator), [])
@@ -291,7 +310,11 @@ def _number(text: str, task: str, where: str) -> float:
             expected = f"the minus sign of the keyboard (-{text[1:]})"
     if "_" in text:  # Python reads 1_000 as a number
         value = math.nan
-    if not _is_finite_float32(value):
+    in_float32 = _in_float32(value)
+    if value != 0 and in_float32 == 0:
+        expected = "0, or a number that is not 0 in single precision: in another unit, for instance"
+        in_float32 = math.nan
+    if not math.isfinite(in_float32):
         raise ValueError(f"{where} has {text!r}; expected {expected}.")
     if task == "binary" and value not in (0, 1):
         raise ValueError(
@@ -300,13 +323,12 @@ def _number(text: str, task: str, where: str) -> float:
     return value
 
 
-def _is_finite_float32(value: float) -> bool:
-    """Whether a number is finite also in single precision, in which models are trained."""
+def _in_float32(value: float) -> float:
+    """A number in single precision, in which models are trained; infinite if it is too large."""
     try:
-        struct.pack("<f", value)  # without "<" it would be infinite, and raise nothing
-    except OverflowError:
-        return False
-    return math.isfinite(value)
+        return struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:  # without "<" the number would be infinite, and nothing would be raised
+        return math.inf
 
 
 def only_column(columns: Sequence[str]) -> str:
@@ -321,7 +343,8 @@ def class_names(table: TextTable, path: str | Path, column: str) -> list[str]:
 
     Raises:
         ValueError: a cell is "none" or "null", there are fewer than two classes, two of them differ
-            in upper and lower case alone, or every row has a class of its own.
+            in upper and lower case alone or are the same number (1 and 1.0), or every row has a
+            class of its own.
     """
     known = []
     for line, cell in table[column].items():
@@ -341,7 +364,7 @@ def class_names(table: TextTable, path: str | Path, column: str) -> list[str]:
         )
     spelled: dict[str, str] = {}
     for name in names:
-        other = spelled.setdefault(name.lower(), name)
+        other = spelled.setdefault(_same_for_all_spellings(name), name)
         if other != name:
             raise ValueError(
                 f"{path}, column {column!r} has the classes {other!r} and {name!r}; expected one "
@@ -355,3 +378,10 @@ def class_names(table: TextTable, path: str | Path, column: str) -> list[str]:
     if all(re.fullmatch("-?[0-9]+", name) for name in names):
         names.sort(key=int)
     return names
+
+
+def _same_for_all_spellings(name: str) -> str:
+    """A text that is the same for all spellings of a class, such as Yes and yes, or 1 and 1.0."""
+    if re.fullmatch(r"[+-]?[0-9]+(\.[0-9]*)?", name):
+        return str(float(name))
+    return name.lower()

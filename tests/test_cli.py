@@ -1,6 +1,7 @@
 """The command line: lists, runs, exit codes. Wrong words are in ``bad_input``."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -312,3 +313,12 @@ def test_a_signal_stops_the_processes_of_all_seeds_and_resume_continues_them(
     call(*words, "--seed", "2", "--resume")
     records = sorted(path.name for path in tmp_path.rglob("*-seed?.json"))
     assert records == [f"gin-100k-zinc-seed{seed}.json" for seed in range(3)]
+
+
+def test_a_console_that_lacks_a_character_shows_a_question_mark():
+    """As those of Windows, which have no superscript nine."""
+    console = {**os.environ, "PYTHONIOENCODING": "cp1252", "COLUMNS": "200"}
+    words = [sys.executable, "-m", "gtcourse", "costs", "--help"]
+    done = subprocess.run(words, capture_output=True, env=console)
+    assert done.returncode == 0, done.stderr
+    assert b"GFLOP (10?" in done.stdout

@@ -12,9 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from numbers import Integral, Real
 from typing import Literal, TypeGuard, cast
 
-import numpy as np
 import torch
-from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse.messages import shown
@@ -94,11 +92,15 @@ def check_device(device: torch.device | str) -> None:
 
 
 def check_list(name: str, values: object, of_what: str) -> None:
-    """Raises a ValueError for what is no list, such as a set, a generator or one string."""
+    """Raises a ValueError for what is no list, such as a set, a generator or one string.
+
+    A Series of pandas is a list, but a DataFrame is not: it would be read as the list of its
+    columns' names.
+    """
     is_one = isinstance(values, str | bytes | Data)
-    is_number = isinstance(values, Tensor | np.ndarray) and values.ndim == 0
+    is_table = getattr(values, "ndim", 1) != 1  # or a number
     has_order = hasattr(values, "__len__") and not isinstance(values, Mapping | Set)
-    if is_one or is_number or not has_order:
+    if is_one or is_table or not has_order:
         given = shown(values) if isinstance(values, str) else f"of type {type(values).__name__}"
         raise ValueError(f"{name} is {given}; expected a list of {of_what}.")
 

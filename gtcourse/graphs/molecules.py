@@ -115,7 +115,8 @@ def parse(smiles: str) -> Mol:
             f"{smiles!r} has the character {other!r} (U+{ord(other):04X}), which no SMILES "
             "contains; expected ASCII letters, digits and signs."
         )
-    molecule = rdkit_chem().MolFromSmiles(smiles)
+    with require("rdkit.rdBase", "rdkit").BlockLogs():  # the sentence below says what is wrong
+        molecule = rdkit_chem().MolFromSmiles(smiles)
     if molecule is None:
         raise UnsuitableMolecule(f"{smiles!r} is not a molecule that RDKit can read.")
     return molecule
@@ -184,7 +185,11 @@ def _atom_type(atom: Atom) -> str:
     """Hydrogens written in the SMILES count, implicit ones do not."""
     hydrogens = atom.GetNumExplicitHs()
     charge = atom.GetFormalCharge()
-    sign = " +" if charge > 0 else " -" if charge < 0 else ""
+    sign = ""
+    if charge != 0:
+        sign = " +" if charge > 0 else " -"
+    if abs(charge) > 1:  # which no atom of ZINC has; it is named, and no type has such a name
+        sign += str(abs(charge))
     return atom.GetSymbol() + (f" H{hydrogens}" if hydrogens else "") + sign
 
 
@@ -433,7 +438,14 @@ def own_data(smiles: str, molecule: Mol | None = None) -> Data:
     if molecule is None:
         return _as_written(smiles, own_data)
     check_molecule(molecule)
-    graph = from_rdmol(molecule)
+    try:
+        graph = from_rdmol(molecule)
+    except ValueError as error:  # such as "12 is not in list"
+        raise UnsuitableMolecule(
+            f"{smiles!r} has an atom or a bond with a charge, a number of hydrogens or another "
+            f"property beyond PyG's vocabulary ({error}); expected one that from_smiles of PyG "
+            "can read."
+        ) from None
     graph.smiles = smiles
     return graph
 

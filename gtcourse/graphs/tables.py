@@ -195,6 +195,8 @@ def read_csv(
     _check_parts(parts, path, split)
     if task != "classes":
         _check_known(y[rows], parts, path, targets)
+    if task == "binary":
+        _check_two_classes(y[rows], path, targets)
     name = path.name.partition(".")[0]
     source = f"file: {path.name}"
     if fold is not None:
@@ -255,6 +257,16 @@ def _check_known(y: Tensor, parts: list[int], path: Path, targets: Sequence[str]
                 f"{path}, column {name!r} has no value for the {int(is_training.sum())} molecules "
                 "for training; expected one or more."
             )
+
+
+def _check_two_classes(y: Tensor, path: Path, targets: Sequence[str]) -> None:
+    """Raises a ValueError if all known binary targets are the same, so that none can be learned."""
+    found = y[~y.isnan()].unique().tolist()
+    if len(found) < 2:
+        raise ValueError(
+            f"{path} has only {found[0]:g} in {', '.join(targets)} for the molecules that can be "
+            "read; expected 0 and 1."
+        )
 
 
 def random_split(count: int, seed: int) -> list[int]:

@@ -12,11 +12,13 @@ from gtcourse.graphs import molecules as module
 from gtcourse.graphs.molecules import (
     ATOM_TYPES,
     BOND_TYPES,
+    fingerprints,
     largest_ring,
     molecule_graph,
     parse,
     penalized_logp,
 )
+from gtcourse.graphs.tables import scaffold_split
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 
@@ -116,3 +118,11 @@ def test_changed_source_file_raises(tmp_path, monkeypatch):
     with pytest.raises(RuntimeError, match=f"pip install rdkit=={module.RDKIT}`, or read a graph"):
         load_dataset("molecules", root=tmp_path)
     assert not list(tmp_path.glob("*.npz"))
+
+
+def test_only_the_error_says_that_a_smiles_cannot_be_read(capfd):
+    """RDKit's own report of it is not printed."""
+    for function in (fingerprints, lambda smiles: scaffold_split(smiles, 0)):
+        with pytest.raises(ValueError, match="'CCX' is not a molecule that RDKit can read"):
+            function(["CCX"])
+    assert capfd.readouterr() == ("", "")

@@ -1,6 +1,7 @@
 """CSV files of molecules: text in, text out, and only targets become numbers."""
 
 import bz2
+import csv
 import gzip
 import lzma
 import math
@@ -245,3 +246,30 @@ def test_a_first_line_of_spaces_does_not_hide_the_separator(tmp_path):
 def test_a_message_names_the_cause_that_fits_the_line(tmp_path, content, message):
     with pytest.raises(ValueError, match=message):
         read_table(written(tmp_path, content), "smiles", content.split(",")[1].split()[0])
+
+
+@pytest.mark.parametrize("word", ["", "NA", "N/A", "NaN", "#N/A", "<NA>"])
+def test_cells_that_programs_write_for_a_missing_class_are_no_class(tmp_path, word):
+    content = f"smiles,tox\nCCO,mild\nCCN,{word}\nCCC,severe\nCCCC,mild\n"
+    path = written(tmp_path, content)
+    assert class_names(read_text_table(path, "smiles", "tox"), path, "tox") == ["mild", "severe"]
+
+
+def test_a_cell_may_be_longer_than_pythons_limit(tmp_path):
+    limit = csv.field_size_limit()
+    text = "x" * (limit + 1)
+    table = read_text_table(written(tmp_path, f"smiles,{text}\nCCO,{text}\n"), "smiles")
+    assert table[text] == {2: text}
+    assert csv.field_size_limit() == limit  # which holds for all of Python
+
+
+def test_a_hint_for_excel_before_the_header_is_skipped(tmp_path):
+    path = written(tmp_path, "sep=;\nsmiles;y\nCCO;1,5\n")
+    table = read_text_table(path, "smiles", "y")
+    assert (table.separator, table["y"]) == (";", {3: "1,5"})
+
+
+def test_several_byte_order_marks_are_skipped(tmp_path):
+    """Programs that join files leave one for each."""
+    table = read_text_table(written(tmp_path, "\ufeff\ufeffsmiles\nCCO\n"), "smiles")
+    assert table["smiles"] == {2: "CCO"}
