@@ -205,17 +205,27 @@ def model_path(model: str | Path, seed: int = 0) -> Path:
         seed: of the run, for a model that comes with the package.
 
     Raises:
-        ValueError: there is no such model, or the run is not finished.
+        ValueError: there is no such model, the run is not finished, or a seed is given with the
+            path of a run.
     """
     if not isinstance(model, str | Path) or model == "":
         raise ValueError(
             f"the model is {shown(model)}; expected its name, or the folder of its run."
         )
     path = Path(model)
+    if seed != 0 and path.exists():
+        raise ValueError(
+            f"seed is {seed}, which has no effect on {model}, a run of one seed; expected the path "
+            "of the run with this seed."
+        )
+    holds = ""
     if path.suffix == ".safetensors" and path.is_file():
         return path
     if path.is_dir():
         records = sorted(path.glob("*-seed*.json"))
+        holds = f", because the folder holds {len(records) or 'no'} records of finished runs"
+        if len(records) == 1:
+            holds = f", because the folder lacks the weights of the run in {records[0].name}"
         if len(records) == 1 and [*(path / "weights").glob(f"{records[0].stem}.*")]:
             return records[0]
     else:
@@ -227,8 +237,8 @@ def model_path(model: str | Path, seed: int = 0) -> Path:
     similar = f" (similar: {near[0]})" if near else ""
     of_seed = f" with seed {seed}" if seed != 0 else ""
     raise ValueError(
-        f"{model} is not a trained model{of_seed}{similar}; expected one of {', '.join(known)}, or "
-        "the folder of one finished run."
+        f"{model} is not a trained model{of_seed}{holds}{similar}; expected one of "
+        f"{', '.join(known)}, or the folder of one finished run."
     )
 
 

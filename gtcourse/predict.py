@@ -54,6 +54,7 @@ from gtcourse.graphs.molecules import (
     zinc_data,
 )
 from gtcourse.interpret import between_nodes
+from gtcourse.messages import shown
 from gtcourse.models.csa import CGTConfig
 from gtcourse.names import (  # noqa: F401 (readers import Card and available_models from here)
     SIZES,
@@ -609,11 +610,14 @@ def _batches(
 def _fused_if_possible(model: nn.Module, wanted: bool) -> Iterator[None]:
     """A context in which CSA runs in its fused form, which halves its time on a CPU.
 
-    The form needs numba. Without numba, and for other models, nothing changes.
+    The form needs numba. Without numba, and for other models, nothing changes. Nor does anything
+    for a model with hooks, because the form does not call the layers.
     """
     owner: Any = model
     config = getattr(owner, "config", None)
-    if not wanted or not isinstance(config, CGTConfig) or not _can_be_fused(config):
+    has_hooks = any(each._forward_hooks or each._forward_pre_hooks for each in model.modules())
+    unchanged = not wanted or has_hooks
+    if unchanged or not isinstance(config, CGTConfig) or not _can_be_fused(config):
         yield
         return
     owner.config = replace(config, form="fused")
@@ -922,7 +926,7 @@ def _predictor(
     own_data = record.config.get("changed", {}).get("own_data")
     small_model = name.rpartition("/")[0]  # gin-100k, for instance, of gin-100k/molecules
     if own_data is not None:
-        recipe = own_recipe(**own_data)
+        recipe = _recorded_recipe(own_data, name)
         task = recipe.task
         featurize = FEATURES[own_data["features"]][0] if _is_of_molecules(own_data) else None
         targets = tuple(own_data["targets"])
@@ -938,12 +942,12 @@ def _predictor(
         featurize = FEATURIZERS.get(record.data["name"])
     with own_random_state():  # a new model draws weights at random, which the next line replaces
         model = recipe.build_model()
-    model.load_state_dict(weights)
+    _load_weights(model, weights, name)
     model.to(device()).eval()
     known = None
     if folder is not None:
         known = read_fingerprints(folder)
-    elif record.data["name"] in SIZES:
+    elif own_data is None and record.data["name"] in SIZES:
         known = training_fingerprints(record.data["name"], record.data["sizes"]["train"])
     return Predictor(
         name=name,
@@ -956,6 +960,37 @@ def _predictor(
         largest_fragment=largest_fragment,
         known=known,
     )
+
+
+def _recorded_recipe(own_data: Any, name: str) -> Recipe:
+    """The recipe of a run on own data, from the settings in its record.
+
+    Raises:
+        ValueError: they are not those of :func:`own_recipe`.
+    """
+    required = ("recipe", "task", "targets", "features")
+    if not isinstance(own_data, dict) or not own_data.keys() >= {*required}:
+        raise ValueError(
+            f"the record of {name} has own_data = {shown(own_data)}; expected settings with "
+            f"{', '.join(required)}."
+        )
+    return own_recipe(**own_data)
+
+
+def _load_weights(model: nn.Module, weights: Mapping[str, Tensor], name: str) -> None:
+    """Loads a run's weights; raises a ValueError, in one sentence, if they are another model's."""
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        shapes = {key: values.shape for key, values in model.state_dict().items()}
+        found = {key: values.shape for key, values in weights.items()}
+        keys = sorted(shapes.keys() | found.keys())
+        differ = [key for key in keys if shapes.get(key) != found.get(key)]
+        raise ValueError(
+            f"the weights of {name} do not fit its model, {type(model).__name__}: {len(differ)} "
+            f"differ in name or shape, such as {differ[0]}; expected the weights that were saved "
+            "with the record."
+        ) from None
 
 
 def _is_of_molecules(own: Mapping[str, Any]) -> bool:
@@ -1060,6 +1095,11 @@ def export(
             "Transformer."
         )
     tensors = tensors_of(predictor, graphs)
+    if tensors["mask"].shape[1] == 1:
+        raise ValueError(
+            "all examples have one node, so that their size would be part of the exported model; "
+            "expected one with two nodes or more."
+        )
     B = torch.export.Dim("B", max=1 << 20)
     N = torch.export.Dim("N", min=2, max=1 << 14)
     dynamic = {}

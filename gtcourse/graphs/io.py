@@ -414,7 +414,11 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
         columns: dict[str, Tensor] = {}
         for name in stored:
             path = folder / f"{name}.npy"
-            columns[name] = torch.from_numpy(np.load(path, mmap_mode="c", allow_pickle=False))
+            values = np.load(path, mmap_mode="c", allow_pickle=False)
+            is_float = getattr(torch, stored[name]["dtype"]).is_floating_point
+            if (values.dtype.kind == "f") != is_float:
+                raise ValueError(f"it holds {values.dtype}, not {stored[name]['dtype']}")
+            columns[name] = torch.from_numpy(values)
         num_nodes, num_edges = (columns.pop(name).long() for name in SIZES[:2])
         ends = columns.pop("source"), columns.pop("destination")
         levels = {name: stored[name]["level"] for name in columns}

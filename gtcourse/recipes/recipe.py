@@ -16,6 +16,7 @@ from importlib.resources import files
 from types import FunctionType
 from typing import Any, get_args, get_type_hints
 
+import numpy as np
 from torch import nn
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
@@ -223,6 +224,9 @@ class Recipe(Config):
             raise ValueError(
                 f"a recipe has no setting {unknown[0]}; expected one of {', '.join(known)}."
             )
+        for name, value in changes.items():
+            if isinstance(value, np.generic):  # the record is JSON, which has no such numbers
+                changes[name] = value.item()
         if self.steps is not None and "epochs" in changes:
             changes.setdefault("steps", None)
         texts = {name: as_text(value) for name, value in changes.items()}

@@ -135,6 +135,21 @@ class Record:
         return f"weights/{record_stem(self.name, self.seed)}.safetensors"
 
 
+KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("config", "data", "result", "versions"), (dict,)),
+    **dict.fromkeys(("name", "command", "commit", "device", "date", "weights"), (str,)),
+    **dict.fromkeys(("seed", "parameters"), (int,)),
+    "seconds": (int, float),
+    "curve": (list,),
+}
+"""What the JSON of a record has for each of its fields."""
+
+
+def _is_any(value: object, kinds: tuple[type, ...]) -> bool:
+    """Whether a value of JSON is of one of these types; true and false are no numbers."""
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
 def record_filename(name: str, seed: int) -> str:
     """The name of the file with the record of a run."""
     return f"{record_stem(name, seed)}.json"
@@ -164,7 +179,13 @@ def write_json(path: Path | str, content: Mapping[str, Any]) -> None:
 def read_record(path: Path | str) -> Record:
     """Reads a record, or raises a ValueError if the file is something else."""
     check_path("the record", path)
-    return record_of(Path(path).read_bytes(), path)
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be read ({error.strerror}); expected the JSON of a record."
+        ) from None
+    return record_of(content, path)
 
 
 def record_of(text: str | bytes, where: Path | str) -> Record:
@@ -175,6 +196,12 @@ def record_of(text: str | bytes, where: Path | str) -> Record:
         content.pop("sha256", None)  # of older records
         if wrong := sorted({*content} ^ {f.name for f in fields(Record)}):
             raise ValueError(f"missing or unknown: {', '.join(wrong)}")
+        if wrong := [name for name, kinds in KINDS.items() if not _is_any(content[name], kinds)]:
+            raise ValueError(f"values of a wrong type: {', '.join(wrong)}")
+        if not isinstance(content["config"].get("changed", {}), dict):
+            raise ValueError("values of a wrong type: config")
+        if not {"name", "source"} <= content["data"].keys():
+            raise ValueError("data without name or source")
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{where} is not a record of a run ({error}); expected the JSON of a record."
@@ -206,8 +233,9 @@ def read_weights(record: Record, folder: Path) -> dict[str, Tensor]:
             return read_tensors(earlier)
         path = earlier
     elif path.is_file():
-        weights = read_model(path)[1]
-        if weights_sha256(weights) == record.weights:
+        stored, weights = read_model(path)
+        # Without a checksum of its own, the file is compared with the record beside it.
+        if (stored.weights or weights_sha256(weights)) == record.weights:
             return weights
     raise ValueError(
         f"{path} is missing or damaged; expected the weights of {record.name!r} with seed "
@@ -235,7 +263,13 @@ def read_model(path: Path) -> tuple[Record, dict[str, Tensor]]:
             f"{path} holds no record of a run beside its weights; expected weights that gtcourse "
             "saved."
         )
-    return record_of(metadata["record"], path), weights
+    record = record_of(metadata["record"], path)
+    if record.weights and weights_sha256(weights) != record.weights:
+        raise ValueError(
+            f"{path} is damaged: its weights are not those that were saved; expected the file as "
+            "gtcourse wrote it."
+        )
+    return record, weights
 
 
 def record_in(path: Path) -> Record:
@@ -322,7 +356,13 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
         records: the records of all runs.
         dataset: only recipes for this data set.
     """
-    groups_of = _groups(records)
+    own: list[Record] = []
+    published: list[Record] = []
+    for record in records:
+        # Earlier releases gave a run on a table zinc.csv the name of the published run.
+        is_own = "own_data" in record.config.get("changed", {})
+        (own if is_own else published).append(record)
+    groups_of = _groups(published)
     found: list[Result] = []
     for name, recipe in RECIPES.items():
         if dataset not in (None, recipe.dataset):
@@ -335,9 +375,10 @@ def results(records: Iterable[Record], dataset: str | None = None) -> list[Resul
             metrics = [(metric, None) for metric in of_split]
         for metric, paper in metrics:
             found += [_result(recipe, metric, paper, group) for group in groups or [[]]]
-    for name, groups in groups_of.items():
+    others = [groups for name, groups in groups_of.items() if name not in RECIPES]
+    for groups in [*others, *_groups(own).values()]:
         for group in groups:
-            if name not in RECIPES and dataset in (None, group[0].data["name"]):
+            if dataset in (None, group[0].data["name"]):
                 tested = [metric for metric in group[0].result if metric.startswith("test_")]
                 found += [_result(None, metric, None, group) for metric in tested]
     return found

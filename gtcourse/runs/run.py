@@ -24,13 +24,13 @@ from torch import nn
 
 from gtcourse import load_dataset
 from gtcourse.encodings import computed_on_device, encode, encode_batch
-from gtcourse.graphs.arguments import check_path, whole_number
+from gtcourse.graphs.arguments import check_path, is_number, whole_number
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.check import check_labels
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, checked, collate
 from gtcourse.graphs.io import META, check_same, open_graphs, read_arrays, write_arrays
 from gtcourse.graphs.loader import DenseLoader
-from gtcourse.graphs.molecules import fingerprints
+from gtcourse.graphs.molecules import FINGERPRINT_BITS, fingerprints
 from gtcourse.graphs.published import (
     DOWNLOAD,
     GENERATED,
@@ -131,10 +131,9 @@ def at_budget(
         changes["epochs"] = max(2, round(share * recipe.epochs))
     changes |= {name: size for name, size in sizes.items() if size is not None}
     if learning_rate is not None:
-        is_number = isinstance(learning_rate, int | float) and not isinstance(learning_rate, bool)
-        if not is_number or not 0 < learning_rate < math.inf:
+        if not is_number(learning_rate) or learning_rate <= 0:
             raise ValueError(f"learning_rate is {learning_rate!r}; expected a number above 0.")
-        changes["optimizer"] = partial(recipe.optimizer, lr=learning_rate)
+        changes["optimizer"] = partial(recipe.optimizer, lr=float(learning_rate))
     if cosine:
         changes["schedule"] = partial(warmup_then_cosine, warmup=0)
         changes["stop_below_lr"] = None
@@ -196,8 +195,12 @@ def loaders(
 
 
 def run_name(recipe: Recipe, data: GraphDataset) -> str:
-    """The name of the recipe, and that of the data if it is another data set."""
-    return recipe.name if data.name == recipe.dataset else f"{recipe.name}-on-{data.name}"
+    """The name of the recipe, and that of the data if it is another data set.
+
+    Own data may have the name of a published data set, as a file zinc.csv has.
+    """
+    is_published = data.name == recipe.dataset and "own_data" not in recipe.changed
+    return recipe.name if is_published else f"{recipe.name}-on-{data.name}"
 
 
 def _check_data_set(data: object) -> None:
@@ -251,6 +254,9 @@ def train(
         raise ValueError(f"resume is {resume!r}; expected True, False or None.")
     _check_data_set(data)
     _check_options(seed, compile, accumulate, options)
+    # Python's own numbers, because the record is JSON.
+    seed = whole_number("seed", seed, 0)
+    accumulate = whole_number("accumulate", accumulate, 1)
     buckets = whole_number("buckets", buckets, 1)
     if out is not None:
         check_path("out", out, "the path of a folder, or None")
@@ -359,9 +365,24 @@ def _write_fingerprints(recipe: Recipe, data: GraphDataset, out: Path) -> None:
 def read_fingerprints(folder: Path) -> np.ndarray | None:
     """The fingerprints in a run's folder; None if the run was not on a user's own molecules."""
     for name in (FINGERPRINTS, EARLIER_FINGERPRINTS):
-        if (folder / name).is_file():
-            return read_arrays(folder / name)["morgan"]
+        path = folder / name
+        if path.is_file():
+            return _checked_fingerprints(read_arrays(path).get("morgan"), path)
     return None
+
+
+def _checked_fingerprints(bits: np.ndarray | None, path: Path) -> np.ndarray:
+    """The array of a file of fingerprints; a ValueError if it is none of molecules."""
+    width = FINGERPRINT_BITS // 8
+    if bits is None:
+        found = "no array morgan"
+    elif bits.dtype == np.uint8 and bits.ndim == 2 and bits.shape[1] == width and len(bits) > 0:
+        return bits
+    else:
+        found = f"{bits.dtype} {[*bits.shape]}"
+    raise ValueError(
+        f"{path} has {found}; expected morgan as uint8 [molecules, {width}], as gtcourse wrote it."
+    )
 
 
 def _result(

@@ -159,10 +159,13 @@ def test_every_recipe_with_a_printed_result_has_a_row():
 def test_runs_on_own_data_or_with_own_models_are_not_compared_with_a_paper():
     config = a_run().config | {"changed": {"own_data": {"recipe": "csa-rings/zinc"}}}
     own_data = a_run(name="csa-rings/zinc-on-my", config=config, result={"test_auroc": 0.7})
+    own_zinc = a_run(name="csa-rings/zinc", config=config, result={"test_mae": 0.9})
     own_model = a_run(name="mine/molecules", config={"epochs": 3}, result={"test_mae": 0.5})
-    found = [row(result) for result in results([own_data, own_model]) if result.records]
+    given = [own_data, own_zinc, own_model]
+    found = [row(result) for result in results(given) if result.records]
     assert [line[:5] for line in found] == [
-        ("csa-rings/zinc-on-my", "test_auroc", "", "0.700 (1 seed)", ""),
         ("mine/molecules", "test_mae", "", "0.500 (1 seed)", ""),
+        ("csa-rings/zinc-on-my", "test_auroc", "", "0.700 (1 seed)", ""),
+        ("csa-rings/zinc", "test_mae", "", "0.900 (1 seed)", ""),
     ]
-    assert found[1][5] == "3 epochs"
+    assert found[0][5] == "3 epochs"

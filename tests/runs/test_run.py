@@ -24,6 +24,7 @@ from gtcourse.runs.run import (
     data_for,
     loaders,
     read_fingerprints,
+    run_name,
     train,
 )
 from gtcourse.train.checkpoint import read_tensors
@@ -327,3 +328,22 @@ def test_a_folder_that_lacks_a_stored_encoding_raises(tmp_path):
     )
     with pytest.raises(ValueError, match=sentence):
         loaded(CSA, bare)
+
+
+def test_a_run_on_own_data_does_not_have_the_name_of_a_published_run():
+    """A file zinc.csv has the name of a data set."""
+    own = own_recipe("csa/zinc", "regression", ["y"], "zinc")
+    assert run_name(own, tiny("zinc", 6)) == "csa/zinc-on-zinc"
+    assert run_name(get_recipe("csa/zinc"), tiny("zinc", 6)) == "csa/zinc"
+
+
+def test_numbers_of_numpy_give_the_run_of_pythons_numbers(tmp_path):
+    """A record is JSON, in which NumPy's numbers cannot be stored."""
+    data = tiny("zinc", 6)
+    for kind in (int, np.int64):
+        settings = {"epochs": kind(1), "batch_size": kind(4), "learning_rate": float(kind(1)) / 8}
+        if kind is np.int64:
+            settings["learning_rate"] = np.float32(settings["learning_rate"])
+        recipe, _ = at_budget("csa/zinc", data, **settings)
+        options = {"seed": kind(3), "accumulate": kind(2), "buckets": kind(1)}
+        train(recipe, data, command="none", out=tmp_path, resume=None, progress=False, **options)
