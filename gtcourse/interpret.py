@@ -105,12 +105,19 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
         The divided weights, in the shape of ``attention``.
 
     Raises:
-        ValueError: The mask is not that of the tokens. If there are virtual nodes, a mask of the
-            nodes alone is too short (:func:`token_mask`).
+        ValueError: A weight of a real token is negative or NaN, or the mask is not that of the
+            tokens. If there are virtual nodes, a mask of the nodes alone is too short
+            (:func:`token_mask`).
     """
     check_mask(attention, mask, "B, ..., T, T")
     pairs = mask[:, :, None] & mask[:, None]
-    weights = attention * pairs.view(len(mask), *[1] * (attention.dim() - 3), *pairs.shape[1:])
+    pairs = pairs.view(len(mask), *[1] * (attention.dim() - 3), *pairs.shape[1:])
+    weights = attention.masked_fill(~pairs, 0)
+    if not (weights >= 0).all():  # which NaN is not
+        raise ValueError(
+            f"attention has the weight {weights.min():.3g}; expected weights of 0 or more, as a "
+            "model returns, and no logits."
+        )
     return _divided_by_sum(weights)
 
 
@@ -322,19 +329,26 @@ def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Te
         weight for all nodes, ``[kinds]``. Both are means over the real nodes of all graphs.
 
     Raises:
-        ValueError: A row of a node does not sum to one, or attention, kinds and mask do not fit
-            together.
+        ValueError: A row of a node does not sum to one, a kind is none of ``KINDS``, or attention,
+            kinds and mask do not fit together.
     """
     check_mask(attention, mask)
     _check_pairs("kind", kind, mask)
     sums = attention.sum(dim=-1).movedim(-1, 1)[mask]  # [nodes, L, H]
     if not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
-        lowest, highest = sums.aminmax()
+        least, most = sums.aminmax()
         raise ValueError(
-            f"the rows of attention have sums from {lowest:.3g} to {highest:.3g}; expected sums of "
+            f"the rows of attention have sums from {least:.3g} to {most:.3g}; expected sums of "
             "1, as probabilities(attention, mask) returns."
         )
     pairs = mask[:, :, None] & mask[:, None]  # [B, N, N]
+    kind = kind.masked_fill(~pairs, 0)
+    lowest, highest = (int(each) for each in kind.aminmax())
+    if lowest < 0 or highest >= len(KINDS):
+        raise ValueError(
+            f"kind has values from {lowest} to {highest}; expected 0 to {len(KINDS) - 1}, as "
+            "pair_kinds(batch) returns."
+        )
     is_kind = F.one_hot(kind, len(KINDS)).to(attention.dtype) * pairs[..., None]  # [B, N, N, kinds]
     share = torch.einsum("blhij,bijk->lhk", attention, is_kind)
     num_nodes = mask.sum(dim=1).clamp(min=1)[:, None, None]  # [B, 1, 1]
@@ -361,22 +375,15 @@ def gradient_times_input(model: nn.Module, batch: GraphBatch, *, from_mean: bool
         The effect of each node in the unit of the prediction, ``[B, N]``, zero at padding.
 
     Raises:
-        ValueError: The model does not predict one number for each graph, or is no Transformer.
+        ValueError: The model does not predict one number for each graph, or is no Transformer, or
+            PyTorch's inference mode is on.
     """
     check_bools(from_mean=from_mean)
-    layers = layers_of(model)
     inputs: list[Tensor] = []
-
-    def record(layer: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-        inputs.append(arguments[0].detach().requires_grad_())
-        return (inputs[0], *arguments[1:])
-
-    with (
-        torch.enable_grad(),
-        evaluating(model),
-        layers[0].register_forward_pre_hook(record),
-    ):
-        total = one_number(model(batch), batch).sum()
+    with _gradients_of(model, inputs):
+        # With return_attention no fused kernel is used, which would call no layer.
+        prediction, _ = model(batch, return_attention=True)
+        total = one_number(prediction, batch).sum()
     (gradient,) = torch.autograd.grad(total, inputs)
     N = batch.mask.shape[1]
     h = inputs[0].detach()[:, -N:]  # [B, N, d], without the virtual nodes
@@ -406,10 +413,10 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
         The products in the unit of the prediction, ``[B, L, H, T, T]``.
 
     Raises:
-        ValueError: The model does not predict one number for each graph, or is no Transformer.
+        ValueError: The model does not predict one number for each graph, or is no Transformer, or
+            PyTorch's inference mode is on.
     """
-    layers_of(model)
-    with torch.enable_grad(), evaluating(model), _Softmaxes() as softmaxes:
+    with _gradients_of(model, []), _Softmaxes() as softmaxes:
         prediction, _ = model(batch, return_attention=True)
         total = one_number(prediction, batch).sum()
     gradients = torch.autograd.grad(total, softmaxes.found)
@@ -419,6 +426,32 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
         # CSA has two axes for its channels: the heads, and the channels of each head.
         products.append(product.flatten(1, -3))  # [B, H, T, T]
     return torch.stack(products, dim=1)
+
+
+@contextmanager
+def _gradients_of(model: nn.Module, inputs: list[Tensor]) -> Iterator[None]:
+    """A context for gradients of a prediction, with the model in evaluation mode.
+
+    The vectors that enter the first layer are leaves with a gradient, and are added to ``inputs``.
+    Everything behind them has a gradient then, also if no weight of the model has one.
+
+    Raises:
+        ValueError: The model is no Transformer, or PyTorch's inference mode is on, in which there
+            are no gradients.
+    """
+    layers = layers_of(model)
+    if torch.is_inference_mode_enabled():
+        raise ValueError(
+            "torch.inference_mode() is on, in which there are no gradients; expected a call "
+            "outside of it, with a model and a batch made outside of it."
+        )
+
+    def record(layer: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        inputs.append(arguments[0].detach().requires_grad_())
+        return (inputs[0], *arguments[1:])
+
+    with torch.enable_grad(), evaluating(model), layers[0].register_forward_pre_hook(record):
+        yield
 
 
 @torch.no_grad()

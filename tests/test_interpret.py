@@ -14,6 +14,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from gtcourse import collate
+from gtcourse.encodings import encode
+from gtcourse.graphs.molecules import zinc_data
 from gtcourse.interpret import (
     KINDS,
     ablated,
@@ -33,6 +35,7 @@ from gtcourse.interpret import (
     token_mask,
 )
 from gtcourse.models import EGT, GIN, GINConfig
+from gtcourse.predict import load
 from tests.graphs.small import graph_of, graphs
 from tests.loops.probes import difference_loop, entropy_loop, likeness_loop, rollout_loop, rows_loop
 from tests.models import small
@@ -366,3 +369,34 @@ def test_attributions_are_equivariant_and_ignore_padding(name, variant):
         torch.testing.assert_close(attribute(model, padded)[0, :5], usual, **EXACT)
         assert (attribute(model, padded)[0, 5:] == 0).all()
         torch.testing.assert_close(attribute(model, moved)[0], usual[order], **EXACT)
+
+
+def test_padding_that_is_nan_does_not_reach_probabilities():
+    attention = torch.full((1, 3, 3), torch.nan)
+    attention[:, :2, :2] = 1.0
+    shares = probabilities(attention, torch.tensor([[True, True, False]]))
+    assert shares.tolist() == [[[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]]
+
+
+def test_kinds_at_padding_are_not_read():
+    kind = torch.tensor([[[0, 99], [-5, 99]]])
+    attention = torch.tensor([[[[[1.0, 0.0], [0.0, 0.0]]]]])
+    shares, _ = attention_by_kind(attention, kind, torch.tensor([[True, False]]))
+    assert shares.tolist() == [[[1.0, 0.0, 0.0, 0.0, 0.0]]]
+
+
+@pytest.mark.parametrize("name", ["csa-100k/molecules", "egt-100k/molecules"])
+def test_gradients_are_those_of_a_frozen_model_and_of_the_fused_form_too(name):
+    pytest.importorskip("numba")
+    predictor = load(name)
+    model = predictor.model
+    batch = collate(
+        encode([zinc_data(text) for text in ("CCO", "c1ccccc1O")], *predictor.transforms)
+    )
+    functions = (gradient_times_input, attention_times_gradient)
+    expected = [function(model, batch) for function in functions]
+    model.requires_grad_(False)
+    for form in (model.config.form, "fused"):
+        model.config = replace(model.config, form=form)
+        for function, values in zip(functions, expected, strict=True):
+            torch.testing.assert_close(function(model, batch), values, atol=1e-5, rtol=1e-4)

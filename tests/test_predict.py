@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 import re
 import statistics
 import subprocess
@@ -414,6 +415,31 @@ def test_many_molecules_use_the_fused_form_with_equal_predictions(monkeypatch):
     assert many["prediction"] == pytest.approx(few["prediction"], abs=1e-4, nan_ok=True)
     assert many["similarity"] == pytest.approx(few["similarity"], nan_ok=True)
     assert many["reason"] == few["reason"]
+
+
+def test_hooks_of_layers_are_called_for_many_molecules_too(monkeypatch):
+    """The fused form calls no layer."""
+    pytest.importorskip("numba")
+    predictor = load("csa-100k/molecules")
+    monkeypatch.setattr(predict, "MANY", 2)
+    called = []
+    with predictor.model.layers[0].register_forward_hook(lambda *given: called.append(1)):
+        predictor.predict(["CCO", "CCN"])
+    assert called
+
+
+@pytest.mark.parametrize("name", ["csa-100k/molecules", "egt-100k/molecules"])
+def test_a_predictor_can_be_pickled_for_another_process(name):
+    predictor = load(name)
+    copied = pickle.loads(pickle.dumps(predictor))
+    assert copied.predict(SMILES).equal(predictor.predict(SMILES))
+
+
+def test_a_tsv_file_has_tabs(tmp_path):
+    (tmp_path / "a.csv").write_text("smiles,name\nCCO,ethanol\n")
+    words = ["--csv", str(tmp_path / "a.csv"), "--out", str(tmp_path / "b.tsv")]
+    call("predict", "csa-100k/molecules", *words)
+    assert (tmp_path / "b.tsv").read_text().startswith("smiles\tname\tprediction\t")
 
 
 @pytest.mark.parametrize("name", ["csa-100k/molecules", "egt-100k/molecules"])

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from itertools import groupby
-from typing import Any, ClassVar, cast, get_type_hints, overload
+from typing import Any, ClassVar, TypeGuard, cast, get_type_hints, overload
 
 import torch
 from torch import Tensor
@@ -63,7 +63,7 @@ def encode(
         if not isinstance(transform, BaseTransform):
             raise ValueError(f"expected transforms after the graphs, got {shown(transform)}.")
     _check_together(transforms)
-    for are_encodings, following in groupby(transforms, lambda each: isinstance(each, Encoding)):
+    for are_encodings, following in groupby(transforms, computed_for_many):
         if are_encodings and graphs:
             graphs = _encoded(graphs, list(following))
         else:
@@ -207,14 +207,26 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
     return replace(batch, encodings={**batch.encodings, **computed})
 
 
+def computed_for_many(transform: BaseTransform) -> TypeGuard[Encoding]:
+    """Whether a transform is computed for many graphs at once.
+
+    An encoding whose class has a ``forward`` or an ``encode`` of its own, as PyG's transforms have,
+    is called with one graph at a time.
+    """
+    if not isinstance(transform, Encoding):
+        return False
+    kind = type(transform)
+    return kind.forward is Encoding.forward and kind.encode is Encoding.encode
+
+
 def computed_on_device(transform: BaseTransform) -> bool:
     """Whether :func:`encode_batch` computes this transform on every device."""
-    return isinstance(transform, Encoding) and transform.on_device
+    return computed_for_many(transform) and transform.on_device
 
 
 def computed_in_batches(transform: BaseTransform, device: torch.device) -> bool:
     """Whether :func:`encode_batch` computes this transform for batches on a device."""
-    on_cpu = isinstance(transform, Encoding) and transform.on_cpu and device.type == "cpu"
+    on_cpu = computed_for_many(transform) and transform.on_cpu and device.type == "cpu"
     return on_cpu or computed_on_device(transform)
 
 

@@ -211,7 +211,18 @@ class GraphBatch:
         return collate(batch)
 
     def to_pyg(self) -> Batch:
-        """The graphs as a PyG batch, edges in row-major order."""
+        """The graphs as a PyG batch, edges in row-major order.
+
+        Raises:
+            ValueError: There are encodings of pairs. PyG joins graphs along one axis, and these
+                have two.
+        """
+        of_pairs = [name for name, each in self.encodings.items() if node_axes(name, each) == 2]
+        if of_pairs:
+            raise ValueError(
+                f"the batch has encodings of pairs ({', '.join(of_pairs)}), which a PyG batch "
+                "cannot hold; expected a batch without them."
+            )
         return Batch.from_data_list(unbatch(self))
 
     def to(self, device: torch.device | str) -> GraphBatch:

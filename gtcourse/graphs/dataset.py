@@ -141,7 +141,13 @@ def checked(graphs: Sequence[Data] | GraphDataset, target: Target | None) -> Rag
         return given
     data: Sequence[Data] = given
     if isinstance(given, Batch):
-        data = given.to_data_list()
+        try:
+            data = given.to_data_list()
+        except RuntimeError:  # its graphs cannot be told apart
+            raise ValueError(
+                "the graphs are a PyG Batch that was put together by hand; expected one of "
+                "Batch.from_data_list(graphs) or of PyG's DataLoader, or a list of graphs."
+            ) from None
     elif isinstance(given, Dataset):
         data = list(given)
     check_graphs(data)

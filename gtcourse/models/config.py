@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from gtcourse.graphs.arguments import is_one_of
 from gtcourse.graphs.check import check_graphs
 from gtcourse.models.attention import check_heads
 
@@ -193,7 +194,7 @@ def what_is_expected(value: object, hint: object) -> str | None:
         return what_is_expected(value, hint)
     if kind is Literal:
         choices = ", ".join(repr(choice) for choice in arguments)
-        return None if value in arguments else f"one of {choices}"
+        return None if is_one_of(value, arguments) else f"one of {choices}"
     if kind is tuple:
         if not isinstance(value, tuple):
             return "a tuple"

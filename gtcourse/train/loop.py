@@ -238,8 +238,9 @@ def fit(
         if val is not None:
             val = val.shard(fabric.global_rank, fabric.world_size, even=False)
     torch.manual_seed(chosen.seed + fabric.global_rank)
-    run = _Run(fabric, model, task, train, val, optimizer, schedule, flag, chosen, folder)
-    return run.train_and_validate(on_epoch_end)
+    with torch.enable_grad():  # fit may be called where gradients are off
+        run = _Run(fabric, model, task, train, val, optimizer, schedule, flag, chosen, folder)
+        return run.train_and_validate(on_epoch_end)
 
 
 class _Run:
@@ -667,6 +668,11 @@ def _check_effects(
         )
     if schedule is not None and schedule.optimizer is not optimizer:
         raise ValueError("schedule belongs to another optimizer; expected a schedule of optimizer.")
+    if torch.is_inference_mode_enabled() or any(each.is_inference() for each in model.parameters()):
+        raise ValueError(
+            "torch.inference_mode() is on, or was on when the model was made, and there are no "
+            "gradients then; expected a call outside of it, with a model made outside of it."
+        )
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError(
             f"no parameter of {type(model).__name__} is trained; expected one or more with "

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 # Matplotlib), and a prediction needs none.
 
 
+Loss = Callable[[Any, GraphBatch], Tensor]
+"""Takes ``model(batch)`` and the batch. The losses here can be pickled, as can their tasks."""
+
+
 def unchanged(values: Tensor) -> Tensor:
     """Returns a copy: the outputs of the model are already in the unit of the targets."""
     return values.clone()
@@ -64,7 +68,7 @@ class Task:
     """
 
     name: str
-    loss: Callable[[Any, GraphBatch], Tensor]
+    loss: Loss
     metric: Callable[[], Metric]
     update: Callable[[Metric, Tensor, GraphBatch], None]
     monitor: str
@@ -164,30 +168,40 @@ def graph_regression(scale: Scale | None = None) -> Task:
     accepted as well.
     """
     name = "graph regression"
-    restored: Callable[[Tensor], Tensor] = unchanged
-    standardised: Callable[[Tensor], Tensor] = unchanged
     if scale is not None:
         if not isinstance(scale, Scale):
             raise ValueError(f"scale is {shown(scale)}; expected a Scale of the targets, or None.")
         name += f", targets standardised by mean {list(scale.mean)}, sd {list(scale.sd)}"
-        restored = scale.restored
-        standardised = scale.standardised
+    error = partial(_absolute_error, scale)
+    update = partial(_update_error, scale)
+    task = _numbers(name, error, _mean_absolute_error, update, "mae", "min")
+    return task if scale is None else replace(task, predictions=scale.restored)
 
-    def error(prediction: Tensor, y: Tensor) -> Tensor:
-        return F.l1_loss(prediction, standardised(y), reduction="none")
 
-    def metric() -> Metric:
-        from torchmetrics import MeanAbsoluteError
+def _absolute_error(scale: Scale | None, prediction: Tensor, y: Tensor) -> Tensor:
+    """The error of each target, on the scale on which the model predicts."""
+    standardised = y if scale is None else scale.standardised(y)
+    return F.l1_loss(prediction, standardised, reduction="none")
 
-        return MeanAbsoluteError()
 
-    def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        y = _checked_targets(prediction, batch)
-        known = ~y.isnan()
-        metric.update(restored(prediction.float())[known], y[known].float())
+def _mean_absolute_error() -> Metric:
+    from torchmetrics import MeanAbsoluteError
 
-    task = _numbers(name, error, metric, update, "mae", "min")
-    return replace(task, predictions=restored)
+    return MeanAbsoluteError()
+
+
+def _update_error(
+    scale: Scale | None, metric: Metric, prediction: Tensor, batch: GraphBatch
+) -> None:
+    """Adds the known targets of a batch to a metric, in the unit of the targets."""
+    y = _checked_targets(prediction, batch)
+    known = ~y.isnan()
+    # Half precision is too coarse for errors, and single precision for large float64 targets.
+    precise = prediction.to(torch.promote_types(prediction.dtype, torch.float32))
+    if scale is not None:
+        precise = scale.restored(precise)
+    error = (precise - y)[known]
+    metric.update(error, torch.zeros_like(error))
 
 
 def graph_classification(num_tasks: int = 1) -> Task:
@@ -201,22 +215,26 @@ def graph_classification(num_tasks: int = 1) -> Task:
     monitor: Literal["auroc", "ap"] = "auroc" if num_tasks == 1 else "ap"
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
-    def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        metric.update(prediction, _checked_targets(prediction, batch))
-
     ranking = partial(_mean_over_targets, monitor)
-    task = _numbers("graph classification", cross_entropy, ranking, update, monitor, "max", 2)
-
-    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        found = targets_of(batch)[0].numel()
-        if found != num_tasks:
-            raise ValueError(
-                f"the graphs have {found} target(s) each, and the task has {num_tasks}; expected "
-                f"graph_classification({found})."
-            )
-        return task.loss(prediction, batch)
-
+    name = "graph classification"
+    task = _numbers(name, cross_entropy, ranking, _update_ranking, monitor, "max", 2)
+    loss = partial(_loss_of_tasks, num_tasks, task.loss)
     return replace(task, loss=loss, predictions=torch.sigmoid, kind="probability")
+
+
+def _update_ranking(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
+    metric.update(prediction, _checked_targets(prediction, batch))
+
+
+def _loss_of_tasks(num_tasks: int, loss: Loss, prediction: Tensor, batch: GraphBatch) -> Tensor:
+    """The loss; a ValueError if the graphs have another number of targets than the task."""
+    found = targets_of(batch)[0].numel()
+    if found != num_tasks:
+        raise ValueError(
+            f"the graphs have {found} target(s) each, and the task has {num_tasks}; expected "
+            f"graph_classification({found})."
+        )
+    return loss(prediction, batch)
 
 
 def node_binary_classification() -> Task:
@@ -226,13 +244,15 @@ def node_binary_classification() -> Task:
     """
     cross_entropy = partial(F.binary_cross_entropy_with_logits, reduction="none")
 
-    def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        y = _checked_targets(prediction, batch)
-        metric.update(prediction.flatten(), y.flatten())
-
     ranking = partial(_mean_over_targets, "auroc")
-    task = _numbers("node classification", cross_entropy, ranking, update, "auroc", "max", 2)
+    name = "node classification"
+    task = _numbers(name, cross_entropy, ranking, _update_flat_ranking, "auroc", "max", 2)
     return replace(task, predictions=torch.sigmoid, kind="probability")
+
+
+def _update_flat_ranking(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
+    y = _checked_targets(prediction, batch)
+    metric.update(prediction.flatten(), y.flatten())
 
 
 def graph_multiclass(num_classes: int) -> Task:
@@ -287,13 +307,13 @@ def edge_classification() -> Task:
     ``MISSING_LABEL``, which also marks pairs without an edge, is left out. F1 is the harmonic mean
     of precision and recall of class 1.
     """
+    return _classes("edge classification", 2, "f1", _f1)
 
-    def metric() -> Metric:
-        from torchmetrics.classification import BinaryF1Score
 
-        return BinaryF1Score(ignore_index=MISSING_LABEL)
+def _f1() -> Metric:
+    from torchmetrics.classification import BinaryF1Score
 
-    return _classes("edge classification", 2, "f1", metric)
+    return BinaryF1Score(ignore_index=MISSING_LABEL)
 
 
 def with_distances(
@@ -334,36 +354,47 @@ def with_distances(
     check_choice("reduction", reduction, ("sum", "mean"))
     check_bools(self_is_one_hop=self_is_one_hop)
 
-    def loss(predictions: tuple[Tensor, Tensor], batch: GraphBatch) -> Tensor:
-        prediction, logits = predictions
-        distance = batch.encoding("distance").long()
-        if logits.shape[-1] != hops + 1:
-            raise ValueError(
-                f"the model predicts distances to {logits.shape[-1] - 1} hops and the task has "
-                f"{hops}; expected the same, the model's distance_hops."
-            )
-        if self_is_one_hop:
-            distance = torch.where(distance == 0, 1, distance)
-        classes = distance.masked_fill((distance < 0) | (distance > hops), MISSING_LABEL)
-        total, pairs = _cross_entropy(logits, classes)
-        distance_loss = total / (batch.num_graphs if reduction == "sum" else pairs.clamp(min=1))
-        stored = batch.encoding("distance")  # [B, N, N]
-        largest = stored.amax(dim=(1, 2))  # [B]
-        has_wrong_class = has_lowered_distances(stored, batch.adjacency) & (largest <= hops)  # [B]
-        if not can_raise(stored):  # the loss is NaN, at which fit stops
-            distance_loss = distance_loss.masked_fill(has_wrong_class.any(), torch.nan)
-        elif has_wrong_class.any():
-            raise ValueError(
-                f"distances are lowered to {int(largest[has_wrong_class].max())} or less, and "
-                f"distances up to {hops} are predicted; expected exact ones, as AddShortestPaths() "
-                "computes."
-            )
-        return task.loss(prediction, batch) + weight * distance_loss
-
     pairs = f"the {reduction} over pairs" + (", self 1 hop" if self_is_one_hop else "")
     name = f"{task.name}, and distances to {hops} hops by {weight:g} ({pairs})"
     options = task.model_options | {"return_distances": True}
+    loss = partial(_loss_with_distances, task.loss, hops, weight, reduction, self_is_one_hop)
     return replace(task, name=name, loss=loss, model_options=options)
+
+
+def _loss_with_distances(
+    loss: Loss,
+    hops: int,
+    weight: float,
+    reduction: str,
+    self_is_one_hop: bool,
+    predictions: tuple[Tensor, Tensor],
+    batch: GraphBatch,
+) -> Tensor:
+    """The loss of :func:`with_distances`, whose arguments are the first ones."""
+    prediction, logits = predictions
+    distance = batch.encoding("distance").long()
+    if logits.shape[-1] != hops + 1:
+        raise ValueError(
+            f"the model predicts distances to {logits.shape[-1] - 1} hops and the task has "
+            f"{hops}; expected the same, the model's distance_hops."
+        )
+    if self_is_one_hop:
+        distance = torch.where(distance == 0, 1, distance)
+    classes = distance.masked_fill((distance < 0) | (distance > hops), MISSING_LABEL)
+    total, pairs = _cross_entropy(logits, classes)
+    distance_loss = total / (batch.num_graphs if reduction == "sum" else pairs.clamp(min=1))
+    stored = batch.encoding("distance")  # [B, N, N]
+    largest = stored.amax(dim=(1, 2))  # [B]
+    has_wrong_class = has_lowered_distances(stored, batch.adjacency) & (largest <= hops)  # [B]
+    if not can_raise(stored):  # the loss is NaN, at which fit stops
+        distance_loss = distance_loss.masked_fill(has_wrong_class.any(), torch.nan)
+    elif has_wrong_class.any():
+        raise ValueError(
+            f"distances are lowered to {int(largest[has_wrong_class].max())} or less, and "
+            f"distances up to {hops} are predicted; expected exact ones, as AddShortestPaths() "
+            "computes."
+        )
+    return loss(prediction, batch) + weight * distance_loss
 
 
 def check_task(task: object) -> None:
@@ -417,17 +448,21 @@ def _numbers(
     num_classes: int | None = None,
 ) -> Task:
     """A task of float targets: the mean of ``loss_of(prediction, y)`` over the known targets."""
+    loss = partial(_loss_of_numbers, loss_of)
+    return Task(name, loss, metric, update, monitor, mode, _num_known, num_classes=num_classes)
 
-    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        y = _checked_targets(prediction, batch)
-        known = ~y.isnan()
-        losses = loss_of(prediction, y.nan_to_num().to(prediction.dtype))
-        return (losses * known).sum() / known.sum().clamp(min=1)
 
-    def size(batch: GraphBatch) -> Tensor:
-        return (~targets_of(batch).isnan()).sum()
+def _loss_of_numbers(
+    loss_of: Callable[[Tensor, Tensor], Tensor], prediction: Tensor, batch: GraphBatch
+) -> Tensor:
+    y = _checked_targets(prediction, batch)
+    known = ~y.isnan()
+    losses = loss_of(prediction, y.nan_to_num().to(prediction.dtype))
+    return (losses * known).sum() / known.sum().clamp(min=1)
 
-    return Task(name, loss, metric, update, monitor, mode, size, num_classes=num_classes)
+
+def _num_known(batch: GraphBatch) -> Tensor:
+    return (~targets_of(batch).isnan()).sum()
 
 
 def _classes(
@@ -440,30 +475,37 @@ def _classes(
     """A task of C classes: cross-entropy on logits ``[..., C]``, scored by a metric of classes."""
     whole_number("num_classes", num_classes, 2)
 
-    def loss(prediction: Tensor, batch: GraphBatch) -> Tensor:
-        y = _checked_targets(prediction, batch, num_classes)
-        total, size = _cross_entropy(prediction, y, weights)
-        return total / size.where(size > 0, 1)
-
-    def update(metric: Metric, prediction: Tensor, batch: GraphBatch) -> None:
-        y = _checked_targets(prediction, batch, num_classes)
-        metric.update(prediction.argmax(dim=-1).flatten(), y.flatten())
-
-    def size(batch: GraphBatch) -> Tensor:
-        return _total_weight(targets_of(batch), weights)
-
     return Task(
         name,
-        loss,
+        partial(_loss_of_classes, num_classes, weights),
         metric,
-        update,
+        partial(_update_classes, num_classes),
         monitor,
         mode="max",
-        size=size,
+        size=partial(_weight_of_known, weights),
         num_classes=num_classes,
         predictions=partial(torch.softmax, dim=-1),
         kind="probabilities",
     )
+
+
+def _loss_of_classes(
+    num_classes: int, weights: Sequence[float] | None, prediction: Tensor, batch: GraphBatch
+) -> Tensor:
+    y = _checked_targets(prediction, batch, num_classes)
+    total, size = _cross_entropy(prediction, y, weights)
+    return total / size.where(size > 0, 1)
+
+
+def _update_classes(
+    num_classes: int, metric: Metric, prediction: Tensor, batch: GraphBatch
+) -> None:
+    y = _checked_targets(prediction, batch, num_classes)
+    metric.update(prediction.argmax(dim=-1).flatten(), y.flatten())
+
+
+def _weight_of_known(weights: Sequence[float] | None, batch: GraphBatch) -> Tensor:
+    return _total_weight(targets_of(batch), weights)
 
 
 def _mean_over_targets(score: Literal["auroc", "ap"]) -> Metric:

@@ -18,6 +18,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
+from pandas import DataFrame
 from safetensors.torch import save_file
 from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import BaseTransform
@@ -64,7 +65,7 @@ from gtcourse.graphs import (
     write_graphs,
 )
 from gtcourse.graphs.dataset import RaggedGraphs
-from gtcourse.graphs.io import file_sha256, read_npz
+from gtcourse.graphs.io import file_sha256, read_npz, write_arrays
 from gtcourse.graphs.molecules import (
     fingerprints,
     molecule_graph,
@@ -80,7 +81,9 @@ from gtcourse.interpret import (
     attention_by_kind,
     attention_entropy,
     attention_rollout,
+    attention_times_gradient,
     between_nodes,
+    gradient_times_input,
     head_similarity,
     leave_one_out,
     pair_kinds,
@@ -114,7 +117,7 @@ from gtcourse.predict import export, fine_tuned, load, load_ensemble, save_onnx
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for, scaffold_split
 from gtcourse.runs.record import Record, read_record, read_results, read_weights, write_weights
-from gtcourse.runs.run import at_budget, claim, data_for, train
+from gtcourse.runs.run import FINGERPRINTS, at_budget, claim, data_for, train
 from gtcourse.train import tasks
 from gtcourse.train.costs import step_costs
 from gtcourse.train.flag import Flag
@@ -629,6 +632,13 @@ GRAPHS = [
 EDGES = torch.tensor([[0, 1], [1, 0]])
 
 
+def floats_in_prepared_folder(folder: Path) -> Callable:
+    prepare(three_chains(), folder)
+    values = np.load(folder / "x.npy")
+    np.save(folder / "x.npy", values + 0.5)
+    return lambda: open_graphs(folder)
+
+
 def prepared_folder(content: str, enter: Callable[[Path], object] = open_graphs) -> Make:
     def make(folder: Path) -> Callable:
         (folder / "graphs.json").write_text(content)
@@ -696,6 +706,11 @@ def distance_loss(transform: AddShortestPaths) -> torch.Tensor:
 
 PAIR = Data(x=zeros(2, 1), edge_index=EDGES)
 BATCHES = [
+    (
+        "categories that are floats in a prepared folder",
+        floats_in_prepared_folder,
+        "x.npy is missing or damaged (it holds float64, not int64); expected what `gtcourse prepar",
+    ),
     ("a damaged list of arrays", prepared_folder('{"columns": 3}'), "graphs.json is missing or"),
     ("no graphs", call(collate, []), "expected a list of at least one graph, got []"),
     ("a graph for a list", call(collate, CHAINS[0]), "expected a list of at least one graph, got"),
@@ -1463,6 +1478,59 @@ def old_torch_pickle(path: Path) -> None:
     torch.save({"w": Payload(path.parent / "executed")}, path, _use_new_zipfile_serialization=False)
 
 
+def folder_of_records(*seeds: int) -> Make:
+    """A folder with the records of runs, without their weights."""
+
+    def make(folder: Path) -> Callable:
+        for seed in seeds:
+            record = a_record(seed=seed)
+            (folder / record.filename).write_text(json.dumps(asdict(record)))
+        return lambda: load(folder)
+
+    return make
+
+
+def weights_alone(folder: Path) -> Callable:
+    record = a_record()
+    path = folder / record.weights_filename
+    write_weights(record, {"w": torch.arange(9.0)}, path)
+    last_bit(path)
+    return lambda: load(path)
+
+
+def own_settings(own_data: object) -> Callable[[Path], None]:
+    """Writes a run with these settings of own data, and with weights of no model."""
+
+    def write(folder: Path) -> None:
+        record = a_record(name="a/b", config={"changed": {"own_data": own_data}})
+        write_weights(record, {"w": torch.arange(9.0)}, folder / record.weights_filename)
+        (folder / record.filename).write_text(json.dumps(asdict(record)))
+
+    return write
+
+
+def own_fingerprints(arrays: dict[str, np.ndarray]) -> Callable[[Path], None]:
+    """Writes a run on own data beside these arrays in the file of its fingerprints."""
+
+    def write(folder: Path) -> None:
+        recipe = own_recipe("csa/zinc", "regression", ["y"])
+        record = a_record(name="a/b", config={"changed": recipe.changed})
+        model = recipe.build_model()
+        write_weights(record, model.state_dict(), folder / record.weights_filename)
+        (folder / record.filename).write_text(json.dumps(asdict(record)))
+        write_arrays(folder / FINGERPRINTS, arrays)
+
+    return write
+
+
+def run_on_own_data(write: Callable[[Path], None]) -> Make:
+    def make(folder: Path) -> Callable:
+        write(folder)
+        return lambda: load(folder)
+
+    return make
+
+
 WHAT = {"config": {"epochs": 3}, "data": {"name": "zinc"}, "seed": 0}
 
 
@@ -1488,7 +1556,82 @@ RECORDS = [
                 text_of(accuracy=1),
                 "is not a record of a run (missing or unknown: acc",
             ),
+            (
+                "data without a name",
+                text_of(data={"source": "test"}),
+                "is not a record of a run (data without name or source); expected the JSON",
+            ),
+            *(
+                (
+                    f"{name} = {value}",
+                    text_of(**{name: value}),
+                    f"is not a record of a run (values of a wrong type: {name}); expected the JSON",
+                )
+                for name, value in [
+                    ("config", None),
+                    ("config", {"changed": []}),
+                    ("data", ["zinc"]),
+                    ("name", 5),
+                    ("result", None),
+                    ("seed", "0"),
+                    ("parameters", True),
+                    ("curve", {}),
+                ]
+            ),
         ]
+    ),
+    (
+        "a folder with the name of a record",
+        lambda folder: partial(read_record, folder),
+        "{folder} cannot be read (Is a directory); expected the JSON of a record.",
+    ),
+    *(
+        (f"the settings of a run: {what}", run_on_own_data(change), says)
+        for what, change, says in [
+            ("none", own_settings([]), "the record of a/b has own_data = []; expected settings w"),
+            (
+                "no task",
+                own_settings({"recipe": "csa/zinc", "targets": ["y"], "features": "any"}),
+                "expected settings with recipe, task, targets, features.",
+            ),
+            (
+                "another model's weights",
+                own_settings(
+                    {
+                        "recipe": "csa/zinc",
+                        "targets": ["y"],
+                        "features": "any",
+                        "task": "regression",
+                    }
+                ),
+                "the weights of a/b do not fit its model, CGT: ",
+            ),
+            (
+                "fingerprints without their name",
+                own_fingerprints({"bits": np.zeros((2, 256), dtype=np.uint8)}),
+                "fingerprints.safetensors has no array morgan; expected morgan as uint8 [molec",
+            ),
+            (
+                "fingerprints of another width",
+                own_fingerprints({"morgan": np.zeros((2, 16), dtype=np.uint8)}),
+                "fingerprints.safetensors has uint8 [2, 16]; expected morgan as uint8 [molecules, ",
+            ),
+            (
+                "fingerprints that are floats",
+                own_fingerprints({"morgan": np.zeros((2, 256), dtype=np.float32)}),
+                "fingerprints.safetensors has float32 [2, 256]; expected morgan as uint8 [molecul",
+            ),
+            (
+                "fingerprints of no molecules",
+                own_fingerprints({"morgan": np.zeros((0, 256), dtype=np.uint8)}),
+                "fingerprints.safetensors has uint8 [0, 256]; expected morgan as uint8 [molecules",
+            ),
+        ]
+    ),
+    (
+        "a file of weights by itself: one bit less",
+        weights_alone,
+        "is damaged: its weights are not those that were saved; expected the file as gtcourse",
     ),
     (
         "a run that is not recorded",
@@ -1511,7 +1654,7 @@ RECORDS = [
         run_folder("[1]"),
         "{folder}/run.json is missing or damaged (TypeError); expected a description of the run",
     ),
-    ("weights: one bit less", weights(last_bit), "is missing or damaged"),
+    ("weights: one bit less", weights(last_bit), "is damaged: its weights are not those that were"),
     (
         "earlier weights: one bit less",
         earlier_weights(flipped, signed=False),
@@ -1637,7 +1780,23 @@ OWN = [
     ("molecules: none", predicted([]), "graphs is []; expected a list"),
     ("molecules: text for a list", predicted("CCO"), "graphs is 'CCO'; expected a list"),
     ("an unknown model", call(load, "csa/znic"), "expected one of csa"),
-    ("a folder without a model", lambda folder: lambda: load(folder), "is not a trained model"),
+    (
+        "a seed for the folder of a run",
+        lambda folder: lambda: load(folder, seed=1),
+        "seed is 1, which has no effect on {folder}, a run of one seed; expected the path of the ",
+    ),
+    (
+        "a folder without a model",
+        lambda folder: lambda: load(folder),
+        "is not a trained model, because the folder holds no records of finished runs; expected",
+    ),
+    *(
+        (f"a folder with {len(seeds)} records", folder_of_records(*seeds), says)
+        for seeds, says in [
+            ((0,), "because the folder lacks the weights of the run in gin-100k-zinc-seed0.json; "),
+            ((0, 1), "is not a trained model, because the folder holds 2 records of finished runs"),
+        ]
+    ),
     ("a model of other graphs", explored, "csa/zinc cannot be explored; expected Graphormer"),
     (
         "a CSA with bounded logits",
@@ -1677,6 +1836,33 @@ OWN = [
                 "smiles,y\nCCO,1e39\n",
                 ", line 2, column 'y' has '1e39'; expected a number",
                 {},
+            ),
+            (
+                "a target that is 0 in float32",
+                "smiles,y\nCCO,1e-60\n",
+                ", line 2, column 'y' has '1e-60'; expected 0, or a number that is not 0 in single",
+                {},
+            ),
+            (
+                "two spellings of a number for a class",
+                "smiles,y\nCCO,1\nCCN,1.0\nC,0\n",
+                ", column 'y' has the classes '1' and '1.0'; expected one spelling of a class.",
+                {"task": "classes"},
+            ),
+            *(
+                (
+                    f"one class and {cell}",
+                    f"smiles,y\nCCO,a\nCCN,{cell}\n",
+                    ", column 'y' has 1 classes (a); expected two or more.",
+                    {"task": "classes"},
+                )
+                for cell in ("#N/A", "<NA>")
+            ),
+            (
+                "a binary target that is always 1",
+                "smiles,y,part\nC,1,train\nCC,1,val\nCO,,test\nCN,1,test\n",
+                " has only 1 in y for the molecules that can be read; expected 0 and 1.",
+                {"task": "binary", "split": "part"},
             ),
             *(
                 (f"{cell} for a number", f"smiles;y\nCCO;{cell}\n", says, {})
@@ -1843,6 +2029,16 @@ OWN = [
                 " is an Excel workbook or a zip archive; expected a",
             ),
             (
+                "a gzip file with another byte",
+                bytes([*gzip.compress(b"smiles\nCCO\n")[:10], 7]),
+                " is compressed and damaged ",
+            ),
+            (
+                "one line without an end",
+                b"x" * 200_000,
+                " has no column 'smiles'; expected smiles (--smiles) to be one of xxx",
+            ),
+            (
                 "half a gzip file",
                 gzip.compress(b"smiles\nCCO\n")[:-9],
                 " is compressed and damaged ",
@@ -1917,6 +2113,11 @@ OWN = [
                 "entry 0 is an object of type GraphBatch; expected a SMILES string",
             ),
             ([b"CCO"], "entry 0 is b'CCO'; expected a SMILES string or a PyG Data."),
+            (
+                DataFrame({"smiles": ["CCO"], "name": ["ethanol"]}),
+                "graphs is of type DataFrame; expected a list of SMILES or PyG graphs.",
+            ),
+            (np.array([["CCO"]]), "graphs is of type ndarray; expected a list of SMILES or PyG"),
         ]
     ),
     *(
@@ -2016,6 +2217,11 @@ OWN = [
             load("signnet-100k/molecules").predict, ["CCO"], return_attention=True
         ),
         "has no attention to return, because it passes messages along edges",
+    ),
+    (
+        "an export of single atoms",
+        lambda folder: partial(export, load("csa/zinc"), ["C", "N"]),
+        "all examples have one node, so that their size would be part of the exported model; expe",
     ),
     (
         "an export of one example",
@@ -2127,6 +2333,30 @@ def trained_with(**options) -> Make:
     return trained(lambda data: None, **options)
 
 
+ALL_TWO = torch.ones(1, 2, dtype=torch.bool)
+
+
+def in_inference_mode(function: Callable) -> Make:
+    """The call of a function with a small CSA and its batch, in PyTorch's inference mode."""
+
+    def enter() -> None:
+        model = CGT(CGTConfig((3,)))
+        with torch.inference_mode():
+            function(model, collate(CHAINS))
+
+    return lambda folder: enter
+
+
+def fit_small(model: torch.nn.Module, batch: GraphBatch) -> None:
+    fit(model, tasks.graph_regression(), DenseLoader(CHAINS, 2), epochs=1, progress=False)
+
+
+def fit_of_inference_tensors() -> None:
+    with torch.inference_mode():
+        model = small_model()
+    fit_small(model, collate(CHAINS))
+
+
 KINDS = [
     *(
         (f"{reader.__name__} of {path!r}", call(reader, path), f"{name} is {path!r}; expected the ")
@@ -2182,6 +2412,31 @@ KINDS = [
             AddShortestPaths(max_distance=1),
         ),
         "graph 0 has path_edges of shape [4]; expected those of AddPathEdges(max_length), [n, n, ",
+    ),
+    (
+        "a PyG batch with pairs",
+        call(collate(encode(CHAINS, AddShortestPaths())).to_pyg),
+        "the batch has encodings of pairs (distance), which a PyG batch cannot hold; expected a ",
+    ),
+    (
+        "a PyG batch that was put together by hand",
+        call(collate, Batch(x=zeros(3, 1), edge_index=EDGES, batch=torch.tensor([0, 0, 1]))),
+        "the graphs are a PyG Batch that was put together by hand; expected one of Batch.from_dat",
+    ),
+    (
+        "an array for a form",
+        call(CGTConfig, form=np.array(["direct", "fused"])),
+        "form is array(['direct', 'fused'], dtype='<U6'); expected one of 'factorised', ",
+    ),
+    (
+        "an atom beyond PyG's vocabulary",
+        call(own_data, "[Fe+12]"),
+        "'[Fe+12]' has an atom or a bond with a charge, a number of hydrogens or another property",
+    ),
+    (
+        "an atom with two charges",
+        call(zinc_data, "[O-2]"),
+        "'[O-2]' has the atom type 'O -2'; expected one of ZINC's: C, O,",
     ),
     (
         "graphs to take apart",
@@ -2328,6 +2583,40 @@ KINDS = [
         "attention in an array",
         call(attention_entropy, ATTENTION.numpy(), ONE_MASK),
         "attention is of type ndarray; expected a tensor.",
+    ),
+    *(
+        (
+            f"kinds from {kind}",
+            call(attention_by_kind, torch.full((1, 1, 1, 2, 2), 0.5), torch.tensor(kind), ALL_TWO),
+            f"kind has values from {min(kind[0][0])} to {max(kind[0][0])}; expected 0 to 4, as",
+        )
+        for kind in ([[[0, 9], [9, 0]]], [[[-1, 0], [0, -1]]])
+    ),
+    *(
+        (
+            f"a weight of {weight} for attention",
+            call(probabilities, torch.full((1, 2, 2), weight), ALL_TWO),
+            f"attention has the weight {weight:.3g}; expected weights of 0 or more, as a model",
+        )
+        for weight in (-0.5, NAN)
+    ),
+    *(
+        (
+            f"{function.__name__} in inference mode",
+            in_inference_mode(function),
+            "torch.inference_mode() is on, in which there are no gradients; expected a call outsi",
+        )
+        for function in (gradient_times_input, attention_times_gradient)
+    ),
+    (
+        "fitting in inference mode",
+        in_inference_mode(fit_small),
+        "torch.inference_mode() is on, or was on when the model was made, and there are no",
+    ),
+    (
+        "fitting a model that was made in inference mode",
+        lambda folder: fit_of_inference_tensors,
+        "torch.inference_mode() is on, or was on when the model was made, and there are no",
     ),
     (
         "kinds of fewer pairs",

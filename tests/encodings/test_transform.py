@@ -3,6 +3,7 @@
 import copy
 
 import numpy as np
+import pytest
 import torch
 import torch_geometric.transforms as T
 from torch_geometric.data import Data, InMemoryDataset
@@ -87,3 +88,20 @@ def test_all_encodings_are_transforms_of_a_pyg_dataset(tmp_path):
 def test_unreachable_anchors_are_padded_as_unreachable():
     batch = collate(enc.encode([graph_of(2, [(0, 1)])], enc.AddAnchorDistances(3)), num_nodes=3)
     assert batch.encodings["anchor_distances"][0, 2].tolist() == [-1, -1, -1]
+
+
+def test_an_encoding_with_a_forward_of_its_own_is_called():
+    """As PyG's transforms are; ``compute`` of its base class would give other values."""
+
+    class Tenfold(enc.AddDegrees):
+        def forward(self, data):
+            data = super().forward(data)
+            data.in_degree = 10 * data.in_degree
+            return data
+
+    graph = graph_of(3, [(0, 1), (1, 2)])
+    (encoded,) = enc.encode([graph], Tenfold())
+    (plain,) = enc.encode([graph], enc.AddDegrees())
+    assert encoded.in_degree.equal(10 * plain.in_degree)
+    with pytest.raises(ValueError, match="is not computed for a whole batch; expected it to be"):
+        enc.encode_batch(collate([graph]), Tenfold())

@@ -504,3 +504,26 @@ def test_the_metric_is_nan_if_all_targets_are_missing():
 def small_classifier() -> BagTransformer:
     config = BagTransformerConfig(d_model=16, num_heads=2, d_hidden=16, num_targets=3)
     return BagTransformer(config)
+
+
+def test_fit_learns_where_gradients_are_off():
+    model = small_model()
+    before = [values.clone() for values in model.parameters()]
+    loader = DenseLoader(graphs(8, seed=0), 4)
+    with torch.no_grad():
+        fit(model, graph_regression(), loader, epochs=1, progress=False)
+        assert not torch.is_grad_enabled()
+    assert any(not old.equal(new) for old, new in zip(before, model.parameters(), strict=True))
+
+
+def test_errors_of_float64_targets_are_computed_in_float64():
+    """In float32, 2**24 + 1 is 2**24."""
+
+    class Constant(torch.nn.Module):
+        def forward(self, batch):
+            return torch.full((batch.num_graphs,), 2.0**24 + 1, dtype=torch.float64)
+
+    some = graphs(4, seed=0)
+    for graph in some:
+        graph.y = torch.tensor([2.0**24 + 4], dtype=torch.float64)
+    assert evaluate(Constant(), graph_regression(), DenseLoader(some, 2)) == {"mae": 3.0}

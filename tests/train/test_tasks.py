@@ -1,6 +1,7 @@
 """Losses and metrics, held to loops over the known targets."""
 
 import math
+import pickle
 
 import pytest
 import torch
@@ -11,13 +12,16 @@ from torch import nn
 
 from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.graphs import MISSING_LABEL, DenseLoader, collate
+from gtcourse.recipes import RECIPES
 from gtcourse.train.loop import evaluate, fit
 from gtcourse.train.metrics import MeanOverTargets
 from gtcourse.train.tasks import (
+    Scale,
     edge_classification,
     graph_classification,
     graph_multiclass,
     graph_regression,
+    node_binary_classification,
     node_classification,
     with_distances,
 )
@@ -309,3 +313,29 @@ def test_fit_requests_distances_in_training_only(precision):
     assert history.epochs[0]["train_loss"] == pytest.approx(expected, rel=1e-2)
     assert not torch.equal(model.pairs.weight, before)  # learned from the distances alone
     assert evaluate(model, task, loader) == evaluate(model, graph_regression(), loader)
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        graph_regression(),
+        graph_regression(Scale((1.0,), (2.0,))),
+        graph_classification(2),
+        node_binary_classification(),
+        graph_multiclass(3),
+        node_classification(2, [1, 3]),
+        edge_classification(),
+        with_distances(graph_regression(), 2, 0.1),
+    ],
+    ids=lambda task: task.name[:40],
+)
+def test_a_task_can_be_pickled_for_another_process(task):
+    copied = pickle.loads(pickle.dumps(task))
+    assert copied.name == task.name
+    values = torch.tensor([[0.5, -1.0]])
+    assert copied.predictions(values).equal(task.predictions(values))
+
+
+def test_every_recipe_can_be_pickled_for_another_process():
+    for recipe in RECIPES.values():
+        assert pickle.loads(pickle.dumps(recipe)).config() == recipe.config()
