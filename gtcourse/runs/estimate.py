@@ -23,7 +23,7 @@ from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, collate
 from gtcourse.graphs.loader import DenseLoader
 from gtcourse.recipes.recipe import Recipe
-from gtcourse.train.costs import step_costs, stretched
+from gtcourse.train.costs import kept_bytes, step_costs, stretched
 from gtcourse.train.loop import device, launch, own_random_state, steps_of, train_step
 
 TIMED = 3
@@ -164,8 +164,7 @@ def work_of(
     widths = np.array([8, 16, 32])
     try:
         bytes_of_widths = [
-            step_costs(model, recipe.task, stretched(sample, 1, width)).kept
-            for width in widths.tolist()
+            kept_bytes(model, recipe.task, stretched(sample, 1, width)) for width in widths.tolist()
         ]
     except NotImplementedError:
         return lambda nodes, edges: float(nodes.sum() + edges.sum())

@@ -40,7 +40,7 @@ from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_recipe, recipe_for, standardised
 from gtcourse.recipes.recipe import with_form
 from gtcourse.train import tasks
-from gtcourse.train.costs import prediction_memory, step_costs, stretched
+from gtcourse.train.costs import kept_bytes, prediction_memory, step_costs, stretched
 from gtcourse.train.loop import count_parameters
 from gtcourse.train.schedules import halve_on_plateau, warmup_then_cosine, warmup_then_linear
 from tests.graphs.small import three_chains
@@ -268,6 +268,13 @@ CALLS = [
     ),
     ("the model of a step", call(step_costs, ..., REGRESSION, BATCH), MODEL_OF_TORCH, OBJECTS),
     ("the task of a step", call(step_costs, MODEL, ..., BATCH), TASK, OBJECTS),
+    (
+        "the model of a forward pass",
+        call(kept_bytes, ..., REGRESSION, BATCH),
+        MODEL_OF_TORCH,
+        OBJECTS,
+    ),
+    ("the task of a forward pass", call(kept_bytes, MODEL, ..., BATCH), TASK, OBJECTS),
     ("the model of a prediction", call(prediction_memory, ..., BATCH), MODEL_OF_TORCH, OBJECTS),
     ("the batch of a prediction", call(prediction_memory, MODEL, ...), A_BATCH, OBJECTS),
     ("a batch to stretch", call(stretched, ..., 1, 1), A_BATCH, OBJECTS),

@@ -13,6 +13,7 @@ from gtcourse.course.leaderboard import LEADERBOARD
 from gtcourse.encodings import encode
 from gtcourse.graphs import collate
 from gtcourse.recipes import get_recipe
+from gtcourse.train.costs import kept_bytes
 from gtcourse.train.tasks import graph_regression
 from speed.measure import peak_of, traced
 from tests.graphs.small import graph_of
@@ -76,6 +77,7 @@ def test_operations_counted_on_the_meta_device_equal_those_of_a_real_step(name):
         assert counted.flops == real.flops
     assert counted.parameters == real.parameters
     assert counted.optimizer == real.optimizer
+    assert kept_bytes(model, TASK, batch.to("meta")) == counted.kept
     assert not model.training
 
 
