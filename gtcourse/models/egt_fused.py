@@ -414,7 +414,8 @@ def loops_of(H: int, K: int, gated: bool, masked: bool) -> Loops:
                             weight *= gate[p + j, h]
                         write_to_head(weights, h, K, weight)
                     add_products(weights, v, first + j, d, total, 0)
-                heads[i] = total[0]
+                for c in range(d):
+                    heads[i, c] = total[0, c]
                 p += n
 
     @compiled

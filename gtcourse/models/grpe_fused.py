@@ -370,7 +370,8 @@ def loops_of(
                             by_relation[i, h, relation] += weight
                         write_to_head(weights, h, K, weight)
                     add_products(weights, v, first + j, d, total, 0)
-                heads[i] = total[0]
+                for c in range(d):
+                    heads[i, c] = total[0, c]
                 p += n
 
     @compiled
