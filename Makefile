@@ -19,6 +19,8 @@ PACKAGE_TESTS := $(addprefix tests/,bad_input course encodings faults graphs mod
 export OMP_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
 unexport PYTHONPATH
+# Tests start Python a hundred times; what it has compiled once it may keep.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: student help setup book pdf serve notebooks sync tables repository results test fast lint format clean checks \

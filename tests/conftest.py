@@ -4,15 +4,20 @@ import gc
 
 gc.disable()  # until all is read, or the collector visits PyTorch ten times while it is read
 
+import os
 import socket
+import sys
+from typing import TYPE_CHECKING
 
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 
-from gtcourse import GraphDataset, load_dataset
+if TYPE_CHECKING:
+    from gtcourse import GraphDataset
 
-torch.set_num_threads(1)
+# PyTorch is not read here, which takes seconds: the tests of the built pages do without it, and so
+# does a process that only hands tests to others.
+os.environ["OMP_NUM_THREADS"] = "1"
 settings.register_profile(
     "ci",
     max_examples=30,
@@ -31,13 +36,18 @@ settings.load_profile("ci")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
     gc.freeze()  # what has been read so far stays to the end
+    gc.set_threshold(20_000, 20, 20)  # exports and compilers make millions of objects
     gc.enable()
 
 
 @pytest.fixture(scope="session")
-def molecules() -> GraphDataset:
+def molecules() -> "GraphDataset":
     """From the reader's own cache, so that tests and chapters build them once together."""
+    from gtcourse import load_dataset
+
     return load_dataset("molecules")
 
 

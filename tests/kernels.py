@@ -1,9 +1,11 @@
 """Kernels for nbval, each forked from a process that has read PyTorch: ``pytest -p tests.kernels``.
 
-To read it and PyG takes a kernel three seconds, which are those of most notebooks' first cell. A
-forked kernel has a process, a folder and names of its own, as one that is started has.
+To read it and the other libraries takes a kernel six seconds, which are those of most notebooks'
+first cells. A forked kernel has a process, a folder and names of its own, as one that is started
+has.
 """
 
+import gc
 import multiprocessing
 import os
 import sys
@@ -14,7 +16,20 @@ import pytest
 
 CONTEXT = multiprocessing.get_context("forkserver")
 START = "jupyter_client.provisioning.local_provisioner.launch_kernel"  # which nbval calls
-READ = ["torch", "torch_geometric.data", "torch_geometric.nn", "torch_geometric.transforms"]
+READ = [
+    "torch",
+    "torch_geometric.data",
+    "torch_geometric.nn",
+    "torch_geometric.transforms",
+    "matplotlib.pyplot",
+    "sklearn.linear_model",
+    "lightning_fabric",
+    "tensorboardX",
+    "networkx",
+    "rdkit.Chem.Draw",
+]
+# Which ipykernel sets as well, but matplotlib is read before.
+INLINE = "module://matplotlib_inline.backend_inline"
 
 
 class Forked:
@@ -42,6 +57,7 @@ class Forked:
 
 def begin(command: list[str], folder: str, environment: dict[str, str]) -> None:
     """Is the kernel until it is asked to end."""
+    gc.freeze()  # or each collection visits all that was read
     os.setsid()  # a signal to its group does not reach the tests
     threading.Thread(target=end_with_the_tests, daemon=True).start()
     os.chdir(folder)
@@ -64,5 +80,6 @@ def end_with_the_tests() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     CONTEXT.set_forkserver_preload(READ)
     patch = pytest.MonkeyPatch()
+    patch.setenv("MPLBACKEND", INLINE)
     patch.setattr(START, Forked)
     config.add_cleanup(patch.undo)

@@ -98,11 +98,12 @@ print(gtcourse.__file__, len(read_weights(recorded("csa-100k/molecules")[0], PAC
     assert version == f"gtcourse {gtcourse.__version__}\n"
 
 
-# Each in a process of its own, forked from one that has read PyTorch, which takes seconds. Frozen,
-# its objects are not visited when a child ends, which takes another second.
+# Each in a process of its own, forked from one that has read PyTorch and what training reads late,
+# which takes seconds. Frozen, its objects are not visited when a child ends, which takes another
+# second.
 RUN_COMMANDS = """
 import gc, json, os, sys
-import gtcourse.predict, gtcourse.runs.run
+import gtcourse.predict, gtcourse.runs.run, lightning_fabric, torchmetrics
 from gtcourse.course.commands import main
 gc.freeze()
 for words in json.load(sys.stdin):
