@@ -46,6 +46,12 @@ from tools.paths import ROOT
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "c1ccccc1O", "CCCN(C)CC", "CC1CCCCO1"]
 
 
+@pytest.fixture(autouse=True)
+def no_estimate(monkeypatch):
+    """A run's estimate takes longer than a run of one epoch; test_cli.py looks at it."""
+    monkeypatch.setattr("gtcourse.cli._say_estimate", lambda *given: None)
+
+
 @pytest.mark.parametrize("name", available())
 def test_every_shipped_model_predicts_the_same_alone_and_in_a_batch(name):
     predictor = load(name)

@@ -14,11 +14,13 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from myst_parser.mdit_to_docutils.base import default_slugify
 
 from tools.pages import placed, run
@@ -183,7 +185,7 @@ def paragraphs(page: Path) -> Iterator[tuple[Place, str]]:
     """Each paragraph of prose of a page under its heading; code and tables are left out."""
     section = Place(page, "")
     number = ""
-    for token, content in pairwise(MARKDOWN.parse(page.read_text(encoding="utf-8"))):
+    for token, content in pairwise(tokens_of(page.read_text(encoding="utf-8"))):
         if token.type == "heading_open":
             title = content.content
             own = re.match(r"\d+\.\d+ ", title)
@@ -192,6 +194,12 @@ def paragraphs(page: Path) -> Iterator[tuple[Place, str]]:
             yield section, title
         elif token.type == "paragraph_open":
             yield section, content.content
+
+
+@cache
+def tokens_of(text: str) -> list[Token]:
+    """A chapter is read for the tables and for the faults, and parsed once."""
+    return MARKDOWN.parse(text)
 
 
 def anchor(title: str) -> str:

@@ -1,5 +1,6 @@
 """Where things stand in the repository."""
 
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -14,6 +15,7 @@ RUN_TIMES = ROOT / "book" / "run_times.json"
 HTML = ROOT / "_build" / "html"
 
 
+@cache
 def slug() -> str:
     """owner/name of the repository, from the book's configuration."""
     url = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["repository"]["url"]
