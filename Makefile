@@ -19,7 +19,7 @@ PACKAGE_TESTS := $(addprefix tests/,bad_input course encodings faults graphs mod
 export OMP_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
 unexport PYTHONPATH
-# Tests start Python a hundred times; what it has compiled once it may keep.
+# Tests start Python dozens of times; what it has compiled once it may keep.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
