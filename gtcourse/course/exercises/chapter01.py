@@ -122,6 +122,23 @@ def _sequences(draw: Draw):
     ),
 )
 @mistake(
+    "padding may be anywhere: read the mask itself, not only the number of real tokens.",
+    given=lambda q, k, v, m: (q, k, v, torch.arange(m.shape[1]) < m.sum(dim=1, keepdim=True)),
+)
+@mistake(
+    "your code looks only at the first token; a sequence is empty if all its tokens are padding.",
+    lambda q, k, v, m: check_masked_attention.reference(q, k, v, m) * m[:, :1, None],
+)
+@mistake(
+    "exp of a logit far below 0 is 0, and all weights vanish: use softmax, or first subtract the "
+    "largest logit of the real tokens.",
+    lambda q, k, v, m: _from_exponentials(q @ k.mT * q.shape[-1] ** -0.5, m) @ v,
+)
+@mistake(
+    "the largest logit may be that of padding: mask the logits before you subtract it.",
+    lambda q, k, v, m: _from_exponentials(_below_zero(q @ k.mT * q.shape[-1] ** -0.5), m) @ v,
+)
+@mistake(
     "the mask is inverted: it is True for real tokens.",
     lambda q, k, v, m: (
         (q @ k.mT * q.shape[-1] ** -0.5).masked_fill(m[:, None], -1e9).softmax(-1)
@@ -129,12 +146,22 @@ def _sequences(draw: Draw):
         * m.any(1)[:, None, None]
     ),
 )
-def check_masked_attention(q, k, v, mask, fill=-1e9, scale=None, empty=0, axis=1, late=False):
+def check_masked_attention(Q, K, V, mask, fill=-1e9, scale=None, empty=0, axis=1, late=False):
     """Padding gets no attention, an empty sequence gives zeros, and its gradient is finite."""
-    logits = (scale or q.shape[-1] ** -0.5) * q @ k.mT
+    logits = (scale or Q.shape[-1] ** -0.5) * Q @ K.mT
     keys = mask.unsqueeze(axis)
     a = logits.softmax(-1) * keys if late else logits.masked_fill(~keys, fill).softmax(-1)
-    return a @ v * mask.any(dim=1)[:, None, None].to(v.dtype).clamp(min=empty)
+    return a @ V * mask.any(dim=1)[:, None, None].to(V.dtype).clamp(min=empty)
+
+
+def _from_exponentials(logits, mask):
+    """The exponentials of the real tokens, divided by their sum or by a small number."""
+    exponentials = logits.exp() * mask[:, None]
+    return exponentials / exponentials.sum(dim=-1, keepdim=True).clamp(min=1e-9)
+
+
+def _below_zero(logits):
+    return logits - logits.amax(dim=-1, keepdim=True)
 
 
 def _without_loop(answer):
@@ -162,6 +189,12 @@ def _alternating(h, W_Q, W_K, W_V, W_O, num_heads):
     return h, W_Q[:, order], W_K[:, order], W_V[:, order], W_O, num_heads
 
 
+def _dealt_out(h, W_Q, W_K, W_V, W_O, num_heads):
+    """The same order, which the merge undoes."""
+    order = torch.arange(len(W_Q)).view(-1, num_heads).T.flatten()
+    return h, W_Q[:, order], W_K[:, order], W_V[:, order], W_O[order], num_heads
+
+
 @compare(
     (*random((2, 5, 12), *[(12, 12)] * 4), 3),
     (*random((3, 7, 10), *[(10, 10)] * 4, seed=2), 2),
@@ -184,6 +217,11 @@ def _alternating(h, W_Q, W_K, W_V, W_O, num_heads):
 @mistake(
     "the channels are split in the wrong order: the first d_k belong to the first head.",
     given=_alternating,
+)
+@mistake(
+    "head n has every H-th channel; the first d_k channels belong to the first head, the next d_k "
+    "to the second.",
+    given=_dealt_out,
 )
 @mistake(
     "the keys are used as values.",
@@ -229,6 +267,8 @@ def check_maximum(W_Q, W_K, W_V):
         h = torch.stack([torch.ones_like(x), x], dim=1)
         shown = numbers if len(numbers) < 8 else f"{len(numbers)} numbers from -6 to 9.5"
         z = F.scaled_dot_product_attention(h @ W_Q, h @ W_K, h @ W_V)[:, 0]
+        logits = (h @ W_Q).float() @ (h @ W_K).float().T
+        require(logits.isfinite().all(), "the logits overflow: use smaller numbers.")
         picked = F.scaled_dot_product_attention(h @ W_Q, h @ W_K, x[:, None])[:, 0]
         agree = picked.max() - picked.min() <= 0.05
         require(agree, f"on {shown} the tokens disagree: a query must not depend on x_i.")

@@ -38,6 +38,23 @@ def _tokens(draw: Draw):
 )
 @mistake("both conditions have to hold: join them with &.", join=torch.logical_or)
 @mistake(
+    "padding may be anywhere: compare each token with 0.",
+    join=lambda seen, real: seen & (torch.arange(len(seen)) < real.sum(dim=2, keepdim=True)),
+)
+@mistake(
+    "tokens after the first padding are masked too; only padding is.",
+    join=lambda seen, real: seen & real.cumprod(dim=2).bool(),
+)
+@mistake(
+    "padding attends to itself in your mask; its column is masked in every row.",
+    join=lambda seen, real: seen & (real | torch.eye(len(seen), dtype=torch.bool)),
+)
+@mistake(
+    "a row that may attend to nothing is opened; it stays False everywhere.",
+    then=lambda seen: seen | ~seen.any(dim=2, keepdim=True),
+)
+@mistake("only 0 is padding; 1 is a token.", given=lambda t: (t * (t > 1),))
+@mistake(
     "this is an additive mask of 0 and -inf; return True and False instead.",
     then=lambda seen: torch.where(seen, 0.0, -torch.inf),
 )
@@ -49,6 +66,8 @@ def check_decoder_mask(tokens, join=torch.logical_and):
 
 def _in_double_precision(shift_matrix, k, d):
     R = shift_matrix(k, d)
+    if isinstance(R, tuple | list):  # Python's numbers have double precision
+        return R
     is_double = getattr(R, "dtype", None) in (torch.float64, np.float64)
     require(is_double, f"expected float64, got {getattr(R, 'dtype', type(R).__name__)}.")
     return R
@@ -73,6 +92,14 @@ def _steps(draw: Draw):
     "the cosines and sines have only single precision: compute them in float64.",
     then=lambda R: R.float().double(),
 )
+@mistake(
+    "the angles are rounded to single precision: make them float64 tensors.", rounded=torch.float32
+)
+@mistake(
+    "the angles are rounded to single precision before they become float64.",
+    rounded=torch.float32,
+    kind_of_sines=torch.float64,
+)
 @mistake("the angle does not depend on k.", turn=None)
 @mistake(
     "your matrix places the sines of all pairs first; pair i belongs in rows and columns "
@@ -95,12 +122,15 @@ def _steps(draw: Draw):
 @mistake(
     "the angles are converted from degrees, but they are in radians already.", turn=math.pi / 180
 )
-def check_shift_matrix(k, d, turn=1, power=2, kind=torch.float64, first=0):
+def check_shift_matrix(
+    k, d, turn=1, power=2, kind=torch.float64, first=0, rounded=torch.float64, kind_of_sines=None
+):
     """One rotation for each frequency shifts every position by k."""
     times = 1 if turn is None else turn * k
     angles = (times * 10000 ** (-power * (first + torch.arange(d // 2, dtype=kind)) / d)).double()
+    angles = angles.to(rounded).to(kind_of_sines or rounded)
     blocks = [torch.stack([a.cos(), a.sin(), -a.sin(), a.cos()]).view(2, 2) for a in angles]
-    return torch.block_diag(*blocks)
+    return torch.block_diag(*blocks).double()
 
 
 class _Storyteller:
@@ -144,6 +174,19 @@ def _stories(draw: Draw):
     return predict, begin, end, draw.number(0, 7)
 
 
+def _stops(greedy):
+    """Raises :class:`Mistake` if the decoder goes on and only its result is cut at ``end``."""
+    asked = []
+
+    def predict(written):
+        asked.extend(integers(written))
+        return STORY(written)
+
+    result = integers(greedy(predict, 1, 2, 10))
+    after = "`predict` is called again after `end`: stop there."
+    require(result != [5, 3, 5, 4] or 2 not in asked, after)
+
+
 def _of_story(got, right, predict, begin, end, limit):
     tokens = f"begin = {begin}, end = {end}, limit = {limit}"
     return f"for {predict!r} and {tokens} the result is {integers(got)}, not {right}."
@@ -160,6 +203,7 @@ def _of_story(got, right, predict, begin, end, limit):
     (OTHER, 4, 3, 9),
     (LONG_WORDS, 9, 7, 9),
     (ENDLESS, 1, 2, 35),
+    once=_stops,
     view=integers,
     explain=_of_story,
     drawn=_stories,
@@ -169,13 +213,21 @@ def _of_story(got, right, predict, begin, end, limit):
     "`end` is an argument; do not hard-code its number.",
     given=lambda p, _, __, limit: (p, _, 2, limit),
 )
-@mistake("`limit` counts the tokens after `begin`.", shorter=1)
+@mistake(
+    "at the limit a token is missing: `limit` counts the tokens after `begin`, and the last of "
+    "them is cut off only if it is `end`.",
+    shorter=1,
+)
 @mistake("for a limit of 0 the result is empty.", least=1)
 @mistake("leave `end` out of the result.", last=None)
 @mistake("the next token is in the last row of the logits, not in the first.", row=0)
 @mistake(
     "your decoder continues after `end`.",
     given=lambda predict, begin, _, limit: (predict, begin, -1, limit),
+)
+@mistake(
+    "the result has more than `limit` tokens.",
+    given=lambda predict, begin, end, limit: (predict, begin, end, 30),
 )
 def check_greedy(predict, begin, end, limit, row=-1, first=1, last=-1, shorter=0, least=0):
     """Your decoder reads the last row, stops at `end`, and returns only the tokens in between."""
@@ -216,9 +268,18 @@ def _one_after_another(step, attention, x):
         require(grown, f"{wanted} after a step with m = {t - 1}, got {got[0]} and {got[1]}.")
         output, keys, values = tensors(answer, token.shape, (B, H, t, K), (B, H, t, K))
         outputs.append(output)
-    cached = (attention.split_heads(part(x[:, :-1])) for part in (attention.key, attention.value))
-    again, *_ = step(attention, x[:, -1:], *cached)
+    true_keys = attention.split_heads(attention.key(x))
+    true_values = attention.split_heads(attention.value(x))
+    again, *_ = step(attention, x[:, -1:], true_keys[..., :-1, :], true_values[..., :-1, :])
     same = torch.allclose(tensors(again, token.shape)[0], output, atol=1e-4, equal_nan=True)
+    if not same:
+        newest = slice(-1, None)
+        keys_are_values = torch.allclose(keys[:, :, newest], true_values[:, :, newest], atol=1e-4)
+        values_are_keys = torch.allclose(values[:, :, newest], true_keys[:, :, newest], atol=1e-4)
+        swapped = "keys and values are swapped: return the output, the keys and the values."
+        require(not (keys_are_values and values_are_keys), swapped)
+        require(not keys_are_values, "your keys are attention.value(x); use attention.key(x).")
+        require(not values_are_keys, "your values are attention.key(x); use attention.value(x).")
     hint = "do not scale them, or change them in another way, before you return them."
     true = "keys and values are attention.key(x) and attention.value(x), split into heads"
     require(same, f"{true}: {hint}")

@@ -12,10 +12,10 @@ CIRCLE = torch.stack([torch.arange(12), torch.arange(12).roll(1)]).repeat(1, 2) 
 FAN_IN = torch.tensor([(0, 3), (1, 3), (2, 3), (4, 3), (3, 1)]).T  # four edges end at node 3
 
 
-def _edges(draw: Draw, least: int = 0):
-    """An edge may come twice, and may lead from a node to itself."""
+def _edges(draw: Draw):
+    """An edge may come twice, and may lead from a node to itself; there may be none."""
     N = draw.size(4)
-    return draw.numbers(2, draw.number(least, 6), of=range(N)), N
+    return draw.numbers(2, draw.number(0, 6), of=range(N)), N
 
 
 @compare((EDGES, 5), (LOOPS, 8), drawn=_edges)
@@ -32,6 +32,16 @@ def _edges(draw: Draw, least: int = 0):
         (torch.cat([e[1], e.flatten()]), torch.cat([e[0], e.flatten()])), torch.tensor(True)
     ),
 )
+@mistake(
+    "every target attends to every source: index with both at once, mask[target, source].",
+    lambda e, n: torch.eye(n, dtype=torch.bool).index_put(
+        (e[1][:, None], e[0][None]), torch.tensor(True)
+    ),
+)
+@mistake(
+    "there are only self-loops. (mask[target][:, source] = True changes a copy of the mask.)",
+    lambda e, n: torch.eye(n, dtype=torch.bool),
+)
 @mistake("the mask is inverted: True marks where a node may attend.", then=torch.logical_not)
 @mistake(
     "this is an additive mask of 0 and -inf; return True and False instead.",
@@ -45,7 +55,7 @@ def check_mask(edge_index, num_nodes, loops=True):
 
 
 def _logits_of_edges(draw: Draw):
-    edge_index, N = _edges(draw, least=1)
+    edge_index, N = _edges(draw)
     return draw.numbers(edge_index.shape[1], of=THOUSANDS), edge_index, N
 
 
@@ -88,21 +98,56 @@ def _logits_of_edges(draw: Draw):
     "this is a sigmoid of each logit; divide by the sum over the node's edges.",
     lambda s, e, n: s.sigmoid(),
 )
+@mistake(
+    "`totals[target] += weights` adds only one of several edges that end at a node; use index_add.",
+    lambda s, e, n: _shifted(s, e, torch.max, lambda own: own[-1]),
+)
+@mistake(
+    "the weights are divided by the mean over the edges of a target; divide them by the sum.",
+    lambda s, e, n: _shifted(s, e, torch.max, torch.mean),
+)
+@mistake(
+    "edges from a node to itself are left out; they are edges like the others.",
+    lambda s, e, n: check_edge_softmax.reference(s.where(e[0] != e[1], -1e9), e, n).where(
+        e[0] != e[1], 0.0
+    ),
+)
+@mistake(
+    "two edges with the same ends share one entry of your table; each needs a weight of its own.",
+    lambda s, e, n: (
+        s.new_full((n, n), -torch.inf).index_put((e[1], e[0]), s).softmax(dim=1)[e[1], e[0]]
+    ),
+)
+@mistake(
+    "the edges of one target need not be next to each other in the list.",
+    lambda s, e, n: torch.cat(
+        [
+            run.softmax(dim=0)
+            for run in s.split(e[1].unique_consecutive(return_counts=True)[1].tolist())
+        ]
+    ),
+)
+@mistake(
+    "the weights are in the order of the targets; return them in the order of the edges.",
+    lambda s, e, n: torch.cat([s[e[1] == node].softmax(dim=0) for node in range(n)]),
+)
 @mistake("edges are grouped by their source; group them by their target.", end=0)
 @mistake("subtract each node's own maximum.", largest=torch.max)
 def check_edge_softmax(logits, edge_index, num_nodes, end=1, largest=None):
     """The weights of each node's incoming edges sum to one, even for large logits."""
+    if not len(logits):
+        return logits.clone()
     edges = [edge_index[end] == node for node in edge_index[end]]  # of the same node
     shift = largest(logits) if largest else torch.stack([logits[same].max() for same in edges])
     weights = (logits - shift).exp()
     return weights / torch.stack([weights[same].sum() for same in edges])
 
 
-def _shifted(logits, edge_index, number):
+def _shifted(logits, edge_index, number, total=torch.sum):
     """Weights from exponentials after a number of each node has been subtracted."""
     groups = [edge_index[1] == node for node in edge_index[1]]
     weights = (logits - torch.stack([number(logits[same]) for same in groups])).exp()
-    return weights / torch.stack([weights[same].sum() for same in groups])
+    return weights / torch.stack([total(weights[same]) for same in groups])
 
 
 def _of_pairs(draw: Draw):
@@ -170,6 +215,12 @@ def _of_graph(got, right, A):
 @mistake("a single node has all information before any layer: the answer is 0.", least=1)
 @mistake("a path of N nodes needs N - 1 layers; your loop ends one layer too early.", fewer=1)
 @mistake(
+    "a path of N nodes needs N - 1 layers, and a single node none; your loop ends one layer too "
+    "early.",
+    fewer=1,
+    rounds=0,
+)
+@mistake(
     "this is the number of layers until one node has information from all; wait for all nodes.",
     enough=lambda reached: reached.all(dim=1).any(),
 )
@@ -184,12 +235,12 @@ def _of_graph(got, right, A):
     given=lambda A: (A | A.T,),
 )
 def check_layers_needed(
-    adjacency, loops=True, never=-1, start=0, least=0, fewer=0, enough=torch.Tensor.all
+    adjacency, loops=True, never=-1, start=0, least=0, fewer=0, rounds=1, enough=torch.Tensor.all
 ):
     """Information travels one hop per layer, so the longest shortest path sets the number."""
     reached = torch.eye(len(adjacency), dtype=torch.bool)
     mask = adjacency.T | (reached & loops)
-    for layers in range(max(len(mask) - fewer, 1)):
+    for layers in range(max(len(mask) - fewer, rounds)):
         if enough(reached):
             return max(start + layers, least)
         reached = mask.float() @ reached.float() > 0
@@ -214,6 +265,10 @@ def check_layers_needed(
     "self-loops were removed; keep the old edges as they are.",
     given=lambda A: (A & ~torch.eye(len(A), dtype=torch.bool),),
 )
+@mistake(
+    "nodes without edges are not joined to the virtual node; join it to all nodes.",
+    lambda A: _joined_to(A.any(dim=0) | A.any(dim=1), A),
+)
 @mistake("the new node has no edges.", row=False, column=False)
 @mistake("the old edges are missing.", given=lambda A: (torch.zeros_like(A),))
 @mistake("the new node is first; it should be last.", then=lambda A: A.roll((1, 1), dims=(0, 1)))
@@ -223,4 +278,11 @@ def check_virtual_node(adjacency, row=True, column=True, corner=False):
     wider[-1, :-1] = row
     wider[:-1, -1] = column
     wider[-1, -1] = corner
+    return wider
+
+
+def _joined_to(nodes, A):
+    wider = F.pad(A, (0, 1, 0, 1))
+    wider[-1, :-1] = nodes
+    wider[:-1, -1] = nodes
     return wider

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from gtcourse.course.exercises.checker import adjacency, compare, mistake
+from gtcourse.course.exercises.checker import HALF, adjacency, compare, mistake
 from gtcourse.course.exercises.drawing import Draw
 
 TREE = adjacency(7, (0, 1), (1, 2), (2, 3), (1, 4), (4, 5), (5, 6), directed=True)
@@ -45,6 +45,22 @@ MANY = adjacency(257, *((0, n) for n in range(1, 257)), directed=True)  # 256 is
 @mistake(
     "you added self-loops; the walk moves along an edge of the graph in every step.",
     given=lambda A: (A | torch.eye(len(A), dtype=torch.bool),),
+)
+@mistake(
+    "you added 1 on the diagonal; the walk moves along an edge of the graph in every step.",
+    lambda A: (A + torch.eye(len(A))) / (A.sum(dim=1, keepdim=True) + 1),
+)
+@mistake(
+    "self-loops were removed; an edge may lead from a node to itself.",
+    given=lambda A: (A & ~torch.eye(len(A), dtype=torch.bool),),
+)
+@mistake(
+    "this is a division of whole numbers, in which 1/2 is 0.",
+    lambda A: (A.long() // A.sum(dim=1, keepdim=True).clamp(min=1)).float(),
+)
+@mistake(
+    "this is A D^-1, which divides column j by the degree of node j; D^-1 comes first.",
+    lambda A: A.float() * A.sum(dim=1).float().reciprocal().nan_to_num(posinf=0.0),
 )
 @mistake(
     "a node without outgoing edges gets a row of zeros; your walk stays at this node.",
@@ -95,6 +111,18 @@ def _vector(draw: Draw):
 @mistake(
     "this is the mean over the edges; take the sum.",
     lambda u, e: float((u[e[0]] - u[e[1]]).square().mean() / u.square().sum()),
+)
+@mistake(
+    "these are means over the edges and over the nodes; take sums.",
+    lambda u, e: float((u[e[0]] - u[e[1]]).square().mean() / u.square().mean()),
+)
+@mistake(
+    "nodes without edges are left out of the sum of the squares of u; add all.",
+    lambda u, e: float((u[e[0]] - u[e[1]]).square().sum() / 2 / u[e.unique()].square().sum()),
+)
+@mistake(
+    "square the entries of u before you add them.",
+    over=lambda u: u.sum() ** 2,
 )
 @mistake(
     "the first half of the columns need not contain each edge exactly once.",
@@ -171,6 +199,16 @@ def _sets(draw: Draw):
     drawn=_sets,
 )
 @mistake("-1 was taken for the smallest distance; ignore members that cannot be reached.", least=-1)
+@mistake(
+    "-1 was taken for the smallest distance: replace it by a large number before the minimum, and "
+    "the minimum over an empty set by -1.",
+    lambda distance, members: torch.where(members, distance[:, None], len(distance)).amin(dim=2),
+)
+@mistake(
+    "the largest distance stands for a missing path in your code; choose a number that is larger "
+    "than any distance.",
+    lambda distance, members: _up_to(int(distance.max()), distance, members),
+)
 @mistake("this is the farthest reachable member; take the nearest.", nearest=max)
 @mistake("an unreachable set gets 0; it must get -1.", never=0)
 @mistake("a member reaches itself in 0 steps; do not leave it out.", least=1)
@@ -190,6 +228,12 @@ def check_anchor_distances(distance, members, nearest=min, never=-1, least=0):
     """The nearest member counts, and unreachable ones do not."""
     steps = [[row[chosen & (row >= least)].tolist() for chosen in members] for row in distance]
     return torch.tensor([[nearest(reached, default=never) for reached in row] for row in steps])
+
+
+def _up_to(far, distance, members):
+    known = distance.masked_fill(distance < 0, far)
+    nearest = torch.where(members, known[:, None], far).amin(dim=2)
+    return nearest.masked_fill(nearest == far, -1)
 
 
 def _of_eigenvectors(columns, A, k):
@@ -216,6 +260,8 @@ def _column(got, right, A, k):
     graph = f"a graph of {len(A)} node{'' if len(A) == 1 else 's'}{_edges_of(A)}"
     start = f"for {graph} and k = {k}, column {m} is wrong, whatever its sign"
     u = got[:, m].double()
+    if got.dtype in HALF:
+        return f"expected single or double precision, got {got.dtype}, which has three digits."
     if m >= len(A):
         return f"{start}: it should be all zeros."
     if not u.any():
@@ -224,10 +270,14 @@ def _column(got, right, A, k):
     if not torch.allclose(L @ u, value * u, atol=1e-3):
         return f"{start}: it is not an eigenvector of D - A."
     if not torch.isclose(value, values[m], atol=1e-3):
-        return f"{start}: it belongs to the eigenvalue {value:.3f}, not to {values[m]:.3f}."
+        return (
+            f"{start}: it belongs to the eigenvalue {abs(value):.3f}, not to {abs(values[m]):.3f}."
+        )
     if not torch.isclose(u.norm(), u.new_tensor(1.0), atol=1e-3):
         return f"{start}: its length is {u.norm():.3g}, not 1."
-    return f"{start}: it is not orthogonal to the columns before it."
+    if (got[:, :m].double().T @ u).abs().sum() > 1e-4:
+        return f"{start}: it is not orthogonal to the columns before it."
+    return f"{start}: it has only three right digits."
 
 
 def _undirected(draw: Draw):
@@ -246,6 +296,10 @@ def _undirected(draw: Draw):
 @mistake(
     "the constant vector is missing: keep the first eigenvector.",
     columns=lambda V, k: V[:, 1 : k + 1],
+)
+@mistake(
+    "the first eigenvector, the constant one, is missing: keep it, and pad after it.",
+    columns=lambda V, k: F.pad(V, (0, 1))[:, 1 : k + 1],
 )
 @mistake(
     "these belong to the k largest eigenvalues; take those of the k smallest.",
@@ -301,6 +355,8 @@ def _products(got, right, A, r):
     wrong = (~torch.isclose(one, other, atol=1e-4)).split([N, N, r, r])
     wrong = torch.cat([*wrong[:2], wrong[2].triu(), wrong[3].triu()])
     m = int(wrong.any(dim=0).nonzero()[0])
+    if got.dtype in HALF:
+        return f"expected single or double precision, got {got.dtype}, which has three digits."
     M = A.double() + torch.eye(N)
     U, V = (half[:, m].double() for half in got.chunk(2, dim=1))
     square = torch.linalg.svdvals(M)[m] ** 2
@@ -310,7 +366,7 @@ def _products(got, right, A, r):
     if not torch.allclose(M.T @ M @ V, square * V, atol=1e-3):
         return f"{start}, column {m} of the second half is wrong, whatever its sign."
     lengths = [float(half @ half) for half in (U, V)]
-    if max(abs(length - square.sqrt()) for length in lengths) > 1e-3:
+    if max(abs(length - square.sqrt()) for length in lengths) > 1e-6 + 1e-3 * square.sqrt():
         return (
             f"{start}, column {m} of the halves has the squared lengths {lengths[0]:.3g} and "
             f"{lengths[1]:.3g}; both should be the singular value {square.sqrt():.3g}."
@@ -343,6 +399,10 @@ STEEP = adjacency(20, *((i, i + n) for n in (1, 3) for i in range(20 - n)), dire
 @mistake(
     "both halves come from U; the second comes from V.",
     then=lambda rows: rows.chunk(2, dim=1)[0].repeat(1, 2),
+)
+@mistake(
+    "the halves are swapped: that of U comes first.",
+    then=lambda rows: torch.cat(rows.chunk(2, dim=1)[::-1], dim=1),
 )
 @mistake(
     "the halves alternate column by column; all columns of the first half come first.",

@@ -1,13 +1,14 @@
 """Checks of chapter 05. Shapes: B graphs, N nodes, k eigenvectors, C channels."""
 
 import math
-from itertools import combinations, product
+from itertools import accumulate, combinations, combinations_with_replacement, product
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
 from gtcourse.course.exercises.checker import (
+    HALF,
     Mistake,
     checker,
     compare,
@@ -22,7 +23,7 @@ from gtcourse.course.exercises.drawing import Draw
 @checker
 def check_random_signs(random_signs):
     """Each eigenvector of each graph has its own sign, shared by all nodes."""
-    for B, N, k in ((200, 4, 3), (300, 1, 5)):
+    for B, N, k in ((200, 4, 3), (300, 1, 5), (200, 200, 2)):
         vectors = (torch.arange(1.0, N + 1) / 7)[None, :, None].repeat(B, 1, k)
         given = vectors.clone()
         with torch.random.fork_rng(devices=[]):
@@ -30,6 +31,8 @@ def check_random_signs(random_signs):
             [drawn] = tensors(random_signs(given), vectors.shape)
             require(torch.equal(given, vectors), "`vectors` has been changed in place.")
             [again] = tensors(random_signs(given), vectors.shape)
+        half = f"expected single or double precision, got {drawn.dtype}, which has three digits."
+        require(drawn.dtype not in HALF, half)
         signs = drawn / vectors
         require(torch.allclose(signs.abs(), torch.ones_like(signs)), "multiply by 1 or -1 only.")
         first = signs[:, :1].round()  # [B, 1, k]
@@ -55,6 +58,13 @@ def check_random_signs(random_signs):
             equal = (first[..., m] == first[..., n]).float().mean()
             alike = f"eigenvectors {m} and {n} have the same sign in {equal:.0%} of the graphs"
             require(abs(equal - 0.5) < 0.2, f"{alike}; draw each sign on its own.")
+    seen = set()
+    for _ in range(200):
+        [drawn] = tensors(random_signs(torch.ones(1, 4, 3)), (1, 4, 3))
+        seen.add(tuple(drawn[0, 0].int().tolist()))
+    for signs in product((1, -1), repeat=3):
+        never = f"in 200 calls, the three signs of a single graph are never {signs}"
+        require(signs in seen, f"{never}; draw each sign on its own.")
 
 
 def _phi(u):  # [..., n] to [..., 2n]
@@ -73,8 +83,12 @@ def _phi_of_rows(U):  # [N, k] to [N, 3], with negative values
     return torch.cat([U[:, :1] - 1, U.sum(dim=1, keepdim=True) ** 3, U.prod(1, True)], dim=1)
 
 
+def _identity(U):  # an answer that adds to its result changes U
+    return U
+
+
 def _all_together(draw: Draw):
-    phi = draw.one_of(_phi_of_rows, _phi_of_all)
+    phi = draw.one_of(_phi_of_rows, _phi_of_all, _identity)
     return phi, draw.numbers(draw.number(1, 3), draw.number(1, 4))
 
 
@@ -120,14 +134,41 @@ def _one_at_a_time(phi, U):
     ),
 )
 @mistake("the first sign is always 1; each eigenvector has two signs.", fixed=1)
+@mistake(
+    "the choices in which the first sign is -1 do not give the same values as the others: "
+    "evaluate phi for all 2^k.",
+    fixed=1,
+    times=2,
+)
+@mistake(
+    "1, -1 and -1, 1 are two choices; your code takes only one of them.",
+    lambda phi, U: sum(
+        phi(U * torch.tensor(signs)) for signs in combinations_with_replacement((1, -1), U.shape[1])
+    ),
+)
+@mistake(
+    "the signs of earlier choices remain in U; multiply the given U in each choice.",
+    lambda phi, U: sum(
+        phi(U * torch.tensor(signs))
+        for signs in accumulate(product((1, -1), repeat=U.shape[1]), _multiplied)
+    ),
+)
+@mistake(
+    "the other eigenvectors are set to 0; phi reads all of them together.",
+    lambda phi, U: sum(phi(sign * U * one) for one in torch.eye(U.shape[1]) for sign in (1, -1)),
+)
 @mistake("0 is not a sign; multiply each eigenvector by 1 or -1.", signs=(1, 0))
 @mistake("this is phi(U) alone; add its values for the other signs.", lambda phi, U: phi(U))
 @mistake("this is the mean over the choices of signs; take the sum.", mean=True)
-def check_sum_over_signs(phi, U, mean=False, signs=(1, -1), fixed=0):
+def check_sum_over_signs(phi, U, mean=False, signs=(1, -1), fixed=0, times=1):
     """The sum contains each of the 2^k choices of signs once, so no sign changes it."""
     choices = product(*[(1,)] * fixed, *[signs] * (U.shape[1] - fixed))
     values = torch.stack([phi(U * torch.tensor(choice)) for choice in choices])
-    return values.mean(dim=0) if mean else values.sum(dim=0)
+    return values.mean(dim=0) if mean else times * values.sum(dim=0)
+
+
+def _multiplied(one, other):
+    return tuple(a * b for a, b in zip(one, other, strict=True))
 
 
 def _with_padding(draw: Draw):
@@ -137,6 +178,18 @@ def _with_padding(draw: Draw):
     U = U if U.any() else U + F.pad(torch.ones(N, 1), (0, k - 1))
     twice = torch.cat([U, U[:, :1]], dim=1)  # two equal columns
     return _phi, _phi, draw.one_of(U, U, twice)
+
+
+def _one_by_one(signnet_sum, phi, rho, U):
+    """The result, if phi is given only what it takes: one eigenvector of all nodes."""
+
+    def of_graph(u):
+        if isinstance(u, torch.Tensor):
+            takes = f"phi takes one eigenvector at a time, [N, 1] = {[len(U), 1]}"
+            require(u.shape[-2:] == (len(U), 1), f"{takes}; it got the shape {list(u.shape)}.")
+        return phi(u)
+
+    return signnet_sum(of_graph, rho, U)
 
 
 def _mean(values):
@@ -157,6 +210,7 @@ def _largest(values):
     (_phi, _phi, torch.tensor([[0.6, -0.8], [0.6, -0.8], [0, 1], [1, 0], [0, 0]]).T),  # two equal
     (_phi, _phi, torch.cat([*random((4, 1)), random((4, 1), seed=2)[0] / 1e5], dim=1)),
     (_phi, _phi, F.pad(random((9, 2))[0] / 50, (1, 1))),  # small entries, and padding at both ends
+    run=_one_by_one,
     drawn=_with_padding,
 )
 @mistake("a column of zeros adds 2 phi(0); leave padding out.", real=lambda u: True)
@@ -172,6 +226,20 @@ def _largest(values):
 @mistake(
     "a column with a single zero is left out; a column is padding if all its entries are zero.",
     real=torch.all,
+)
+@mistake(
+    "the values of phi at single zeros are left out; only a column of zeros is padding.",
+    lambda phi, rho, U: rho(
+        sum((phi(u[:, None]) + phi(-u[:, None])) * (u[:, None] != 0) for u in U.T)
+    ),
+)
+@mistake(
+    "two equal columns are added once; add every column that is not padding.",
+    given=lambda phi, rho, U: (phi, rho, U.unique(dim=1)),
+)
+@mistake(
+    "the constant eigenvector is left out; only a column of zeros is padding.",
+    real=lambda u: bool((u != u[0]).any()),
 )
 @mistake(
     "a column of small numbers is left out; a column is padding if all its entries are zero.",
@@ -261,6 +329,22 @@ def _listed(values):
     return ", ".join(shown if len(shown) < 9 else [*shown[:3], "…", shown[-1]])
 
 
+def _of_spaces(got, right, L):
+    """The first wrong matrix, and what it is."""
+    m = next(m for m, P in enumerate(got) if not torch.allclose(P, right[m].to(P), atol=1e-4))
+    P = got[m].double()
+    values = torch.linalg.eigvalsh(L.double())
+    distinct = values[F.pad(values.diff() > 1e-4, (1, 0), value=True)]
+    start = f"for a Laplacian with the eigenvalues {_listed(values)}, matrix {m}"
+    if not torch.allclose(P @ P, P, atol=1e-3):
+        form = "V V^T, where the columns of V are orthonormal eigenvectors, as eigh returns them"
+        return f"{start} is not a projector, since P P differs from P: take {form}."
+    if not torch.allclose(L.double() @ P, distinct[m] * P, atol=1e-3):
+        space = f"eigenvectors of the eigenvalue {_listed(distinct[m : m + 1])}"
+        return f"{start} should project onto {space}, which are columns of what eigh returns."
+    return f"{start} projects onto only a part of the eigenspace."
+
+
 # An eigenvector of a repeated eigenvalue has no gradient.
 # Two pairs of eigenvalues, 2e-5 apart, on both sides of a number with three and with four digits.
 NEAR = torch.block_diag(0.50002 * EDGE, 0.50003 * EDGE, 1.5002 * EDGE, 1.50021 * EDGE)
@@ -279,6 +363,7 @@ AROUND = torch.block_diag(0.500015 * EDGE, 0.500055 * EDGE, EDGE, 1.00006 * EDGE
     [AROUND],
     [torch.zeros(1, 1)],
     run=_stacked,
+    explain=_of_spaces,
     drawn=_laplacian,
 )
 @mistake(

@@ -58,6 +58,11 @@ def _table_and_graph(draw: Draw):
     rows=lambda d, last: torch.where(d < 0, last, d.clamp(max=last - 1)),
 )
 @mistake(
+    "distance n was looked up in row n, and pairs without a path in the last row, by index -1; "
+    "use row n + 1.",
+    rows=lambda d, last: torch.where(d < 0, last, d),
+)
+@mistake(
     "the bias of pairs without a path is 0; it is in row 0 of `scalars`.",
     lambda scalars, d: torch.where(d < 0, 0.0, check_spatial_bias.reference(scalars, d)),
 )
@@ -68,6 +73,10 @@ def _table_and_graph(draw: Draw):
 @mistake(
     "pairs without a path have a row of their own, row 0.",
     rows=lambda d, last: (d + 1).clamp(min=1),
+)
+@mistake(
+    "distance 0 reads row 0, which is for pairs without a path; it has row 1.",
+    rows=lambda d, last: torch.where(d <= 0, 0, d + 1),
 )
 @mistake(
     "distances beyond D read row 0, which is for pairs without a path; they share the last row.",
@@ -131,6 +140,12 @@ def _paths(draw: Draw):
     edges=lambda d, L: d.clamp(min=1),
 )
 @mistake("one place too many is read: n is on the path if n < distance.", longer=1)
+@mistake(
+    "one place too many is read: only the places 0 to distance - 1 lie on the path.",
+    lambda table, path, distance: torch.where(
+        distance > 0, check_edge_bias.reference(table, path, distance, longer=1), 0.0
+    ),
+)
 @mistake("this is the sum along the path; take the mean.", edges=lambda d, L: 1)
 @mistake(
     "each place on the path has its own row of `table`.",
@@ -149,6 +164,12 @@ def _paths(draw: Draw):
     lambda table, path, distance: (
         (table[torch.arange(len(table)), path] * (path > 0)).sum(-1)
         / (path > 0).sum(-1).clamp(min=1)
+    ),
+)
+@mistake(
+    "edges of type 0 add nothing in your code; compare the place with the distance instead.",
+    lambda table, path, distance: (
+        (table[torch.arange(len(table)), path] * (path > 0)).sum(-1) / distance.clamp(1, len(table))
     ),
 )
 @mistake(
@@ -235,6 +256,12 @@ def _queries_as_keys(h, distance, W_Q, W_K, W_V, scalars):
     return head(h, distance, W_K, W_Q, W_V, scalars)
 
 
+def _rounded_up(h, distance, W_Q, W_K, W_V, scalars):
+    """The right head with the next larger numbers, as if it had rounded in another way."""
+    z = head(h, distance, W_Q, W_K, W_V, scalars)
+    return torch.nextafter(z, torch.full_like(z, math.inf))
+
+
 BROKEN_HEADS = {
     "takes the softmax over the queries": _over_queries,
     "does not divide the products by √d": _unscaled,
@@ -268,6 +295,8 @@ def check_is_right(is_right):
     passed = [fault for fault, broken in BROKEN_HEADS.items() if _accepts(is_right, broken)]
     again = "your test accepts the right head at first, and rejects it after it has seen others."
     require(_accepts(is_right, head), again)
+    exact = "your test rejects the right head if its last digits are rounded differently"
+    require(_accepts(is_right, _rounded_up), f"{exact}: compare with a tolerance.")
     if passed:
         several = f"{len(passed)} of the 10 wrong heads pass your test, among them one"
         count = several if len(passed) > 1 else "one of the 10 wrong heads passes your test, one"
@@ -287,6 +316,9 @@ MANY_NODES = torch.full((99, 99), -1).fill_diagonal_(0)  # a path of 60 nodes, a
 MANY_NODES[:60, :60] = (torch.arange(60)[:, None] - torch.arange(60)).abs()
 
 
+FEATURES = "the features change the weights: W_Q or W_K has to be zero."
+
+
 def _one_head(mean_head, d):
     """The attention of five nodes, and a tenth of their outputs."""
     returned = tensors(mean_head(d), (4,), (d, d), (d, d), (d, d))
@@ -296,6 +328,14 @@ def _one_head(mean_head, d):
     k = x @ W_K
     v = x @ W_V
     a = (q @ k.T / d**0.5 + scalars[(FAR + 1).clamp(max=3)]).softmax(dim=1)
+    if torch.allclose(
+        scalars[(FAR + 1).clamp(max=3)].softmax(dim=1), _mean_weights(FAR), atol=1e-3
+    ):
+        finite = W_Q.isfinite().all() and W_K.isfinite().all()
+        require(finite, "W_Q and W_K have to be finite: 0 times infinity is NaN.")
+        products = (W_Q @ W_K.T).abs().max()
+        no_products = products <= 1e-5 * W_Q.norm() * W_K.norm()
+        require(no_products, FEATURES)
     if torch.allclose(a, _mean_weights(FAR), atol=1e-3):
         of_many = scalars[(MANY_NODES + 1).clamp(max=3)].softmax(dim=1)
         stray = of_many.masked_fill((MANY_NODES == 0) | (MANY_NODES == 1), 0.0).sum(dim=1).max()
@@ -315,6 +355,16 @@ def _any_width(draw: Draw):
     "a node also attends to nodes that it cannot reach; their scalar has to be -inf.", no_path=0
 )
 @mistake("a node also attends to nodes at distance 2 or more; their scalar has to be -inf.", far=0)
+@mistake(
+    "a node attends to all nodes: the scalars of no path and of distance 2 or more have to be "
+    "-inf.",
+    no_path=0.0,
+    far=0.0,
+)
+@mistake(
+    "the first two scalars are swapped: that of no path comes before that of distance 0.",
+    then=lambda answer: (answer[0][[1, 0, 2, 3]], *answer[1:]),
+)
 @mistake("for twice the weight, add log 2 to the logit, not 2.", itself=2.0)
 @mistake(
     "these are weights; a softmax takes exponentials, so return their logarithms.",
@@ -344,7 +394,7 @@ def _any_width(draw: Draw):
     "a node that is alone attends to nothing, and its softmax is 0/0: it should attend to itself.",
     itself=-math.inf,
 )
-@mistake("the features change the weights: W_Q or W_K has to be zero.", features=1.0)
+@mistake(FEATURES, features=1.0)
 @mistake("a node does not attend to itself; it should count twice.", itself=-99)
 @mistake("a node counts only as much as a neighbour; it should count twice.", itself=0)
 @mistake(
@@ -448,9 +498,17 @@ def _coloured(draw: Draw):
 
 
 def _all_multisets():
-    """A star for each multiset of up to three of four colours, all with a middle of colour 7."""
-    leaves = [each for size in range(4) for each in combinations_with_replacement("0123", size)]
-    return _stars(" ".join("7" + "".join(each) for each in leaves))
+    """A node of colour 2 for each multiset of up to four of six colours, and their neighbours."""
+    sizes = range(5)
+    multisets = [each for n in sizes for each in combinations_with_replacement(range(6), n)]
+    edges = []
+    for node, multiset in enumerate(multisets):
+        used = Counter()
+        for colour in multiset:
+            edges.append((node, len(multisets) + 4 * colour + used[colour]))
+            used[colour] += 1
+    colours = [2] * len(multisets) + [n // 4 for n in range(24)]  # four of each colour
+    return colours, adjacency(len(colours), *edges)
 
 
 @compare(
@@ -508,6 +566,10 @@ def _all_multisets():
     "neighbours 1 and 3 have the same sum as 2 and 2; keep all their colours.",
     signature=lambda own, near: (own, sum(near)),
 )
+@mistake(
+    "in Python, -1 and -2 have the same hash: number the signatures instead.",
+    signature=lambda own, near: hash((own, tuple(near))),
+)
 def check_refine(colours, A, signature=lambda own, near: (own, near), order=sorted):
     """New colours are equal exactly when the old ones and those of the neighbours are."""
     near = [order(colours[j] for j in row.nonzero().flatten().tolist()) for row in A]
@@ -543,10 +605,13 @@ def check_two_pairs(equal_walks, equal_distances):
         require(left != right, f"{name} also has equal {other}, which should differ.")
 
 
+EDGE_FORMS = tuple | list | torch.Tensor | np.ndarray
+
+
 def _connected(edges, name, most):
     graph = nx.Graph()
     for edge in edges:
-        pair = integers(edge) if isinstance(edge, tuple | list | torch.Tensor) else []
+        pair = integers(edge) if isinstance(edge, EDGE_FORMS) else []
         require(len(pair) == 2, f"{name}: {edge!r} is not an edge; expected two node numbers.")
         require(pair[0] != pair[1], f"{name}: {edge!r} joins a node to itself.")
         graph.add_edge(*pair)

@@ -60,6 +60,16 @@ def shift_matrix_by_complex_numbers(k, d):
     return R
 
 
+def shift_matrix_as_lists(k, d):
+    R = [[0.0] * d for _ in range(d)]
+    for i in range(0, d, 2):
+        angle = k * 10000 ** (-i / d)
+        R[i][i] = R[i + 1][i + 1] = math.cos(angle)
+        R[i][i + 1] = math.sin(angle)
+        R[i + 1][i] = -math.sin(angle)
+    return R
+
+
 def shift_matrix_by_steps(k, d):
     """Multiplies k matrices of one step."""
     one = torch.zeros(d, d, dtype=torch.float64)
@@ -150,6 +160,14 @@ def rayleigh_by_laplacian(u, edge_index):
     A = torch.zeros(len(u), len(u), dtype=u.dtype)
     A[edge_index[0], edge_index[1]] = 1
     return np.float32(u @ (A.sum(1).diag() - A) @ u / u.dot(u))
+
+
+def edge_softmax_node_by_node(logits, edge_index, num_nodes):
+    weights = torch.empty_like(logits)
+    for node in range(num_nodes):
+        here = edge_index[1] == node
+        weights[here] = logits[here].softmax(0)
+    return weights
 
 
 def anchors_by_loops(distance, members):
@@ -421,11 +439,13 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c1.check_multi_head, heads_by_bmm),
         (c2.check_decoder_mask, decoder_mask_by_loops),
         (c2.check_shift_matrix, shift_matrix_by_complex_numbers),
+        (c2.check_shift_matrix, shift_matrix_as_lists),
         (c2.check_shift_matrix, shift_matrix_by_steps),
         (c2.check_greedy, greedy_by_recursion),
         (c2.check_cached_step, cached_step_by_einsum),
         (c3.check_mask, mask_by_numpy),
         (c3.check_edge_softmax, edge_softmax_by_a_table),
+        (c3.check_edge_softmax, edge_softmax_node_by_node),
         (c3.check_gatv2_logits, gatv2_by_numpy),
         (c3.check_layers_needed, layers_by_breadth_first_search),
         (c3.check_virtual_node, virtual_node_by_block),

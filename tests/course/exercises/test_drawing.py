@@ -85,7 +85,7 @@ def test_a_hint_that_raises_in_a_fixed_case_is_not_shown():
         return answer(Q, K, V, mask)
 
     result = c1.check_masked_attention(wrong_for_two_tokens)
-    assert result.message.startswith("for `q` = ")
+    assert result.message.startswith("for `Q` = ")
     assert "swapped" not in result.message
 
 

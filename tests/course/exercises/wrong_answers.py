@@ -56,6 +56,23 @@ def masked_attention_by_product(Q, K, V, mask):
     return logits.softmax(-1) @ (V * mask[..., None])
 
 
+def masked_attention_of_exponentials(Q, K, V, mask):
+    weights = (Q @ K.mT / math.sqrt(Q.shape[-1])).exp() * mask[:, None]
+    return weights / (weights.sum(-1, keepdim=True) + 1e-9) @ V
+
+
+def masked_attention_below_the_largest_logit(Q, K, V, mask):
+    logits = Q @ K.mT / math.sqrt(Q.shape[-1])
+    weights = (logits - logits.amax(-1, keepdim=True)).exp() * mask[:, None]
+    return weights / weights.sum(-1, keepdim=True).clamp(min=1e-12) @ V
+
+
+def heads_of_every_third_channel(h, W_Q, W_K, W_V, W_O, num_heads):
+    q, k, v = ((h @ W).unflatten(-1, (-1, num_heads)).permute(0, 3, 1, 2) for W in (W_Q, W_K, W_V))
+    z = F.scaled_dot_product_attention(q, k, v)
+    return z.permute(0, 2, 3, 1).flatten(2) @ W_O
+
+
 def heads_in_few_dimensions(h, W_Q, W_K, W_V, W_O, num_heads):
     q, k, v = ((h @ W).unflatten(-1, (num_heads, -1)).transpose(1, 2) for W in (W_Q, W_K, W_V))
     z = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2) @ W_O
@@ -139,6 +156,27 @@ def greedy_without_repetition(predict, begin, end, limit):
     return written[1:]
 
 
+def greedy_cut_afterwards(predict, begin, end, limit):
+    written = [begin]
+    for _ in range(limit):
+        written.append(int(predict(written)[-1].argmax()))
+    return written[1 : written.index(end) if end in written else None]
+
+
+def cached_step_with_swapped_results(attention, x, keys, values):
+    output, keys, values = cached_step_of_right_parts(attention, x, keys, values)
+    return output, values, keys
+
+
+def cached_step_of_right_parts(attention, x, keys, values):
+    q, k, v = (
+        attention.split_heads(f(x)) for f in (attention.query, attention.key, attention.value)
+    )
+    keys, values = torch.cat([keys, k], 2), torch.cat([values, v], 2)
+    z = F.scaled_dot_product_attention(q, keys, values)
+    return attention.output(attention.join_heads(z)), keys, values
+
+
 def cached_step_of_two_heads(attention, x, keys, values):
     q, k, v = (
         attention.split_heads(f(x)) for f in (attention.query, attention.key, attention.value)
@@ -198,6 +236,26 @@ def edge_softmax_with_a_small_number(logits, edge_index, num_nodes):
     weights = (logits - largest[target]).exp()
     totals = logits.new_full((num_nodes,), 1e-9).index_add(0, target, weights)
     return weights / totals[target]
+
+
+def edge_softmax_up_to_the_last_target(logits, edge_index, num_nodes):
+    target = edge_index[1]
+    lowest = logits.new_full((int(target.max()) + 1,), -torch.inf)
+    weights = (logits - lowest.scatter_reduce(0, target, logits, "amax")[target]).exp()
+    return weights / torch.zeros_like(lowest).index_add(0, target, weights)[target]
+
+
+def edge_softmax_with_assigned_totals(logits, edge_index, num_nodes):
+    target = edge_index[1]
+    lowest = logits.new_full((num_nodes,), -torch.inf)
+    weights = (logits - lowest.scatter_reduce(0, target, logits, "amax")[target]).exp()
+    totals = torch.zeros_like(lowest)
+    totals[target] += weights
+    return weights / totals[target]
+
+
+def edge_softmax_in_the_order_of_targets(logits, edge_index, num_nodes):
+    return torch.cat([logits[edge_index[1] == node].softmax(0) for node in range(num_nodes)])
 
 
 def gatv2_of_several_nodes(h, W1, W2, a):
@@ -304,6 +362,19 @@ def anchors_other_than_itself(distance, members):
     return torch.where(out.isinf(), -1, out)
 
 
+def anchors_nearer_than_the_farthest(distance, members):
+    far = int(distance.max())
+    known = distance.masked_fill(distance < 0, far)
+    nearest = torch.where(members, known[:, None], far).amin(dim=2)
+    return nearest.masked_fill(nearest == far, -1)
+
+
+def laplacian_rows_after_the_first(A, k):
+    _, vectors = torch.linalg.eigh(A.sum(1).diag().double() - A.double())
+    chosen = vectors[:, 1 : k + 1]
+    return F.pad(chosen, (0, k - chosen.shape[1]))
+
+
 def laplacian_rows_without_small_values(A, k):
     values, vectors = torch.linalg.eigh(A.sum(1).diag().double() - A.double())
     chosen = vectors[:, values > -1][:, : min(k, len(A) - 1)]
@@ -314,6 +385,11 @@ def laplacian_rows_divided_by_their_largest(A, k):
     _, vectors = torch.linalg.eigh(A.sum(1).diag().double() - A.double())
     vectors = vectors / vectors.abs().amax(0)
     return F.pad(vectors[:, :k], (0, max(0, k - len(A))))
+
+
+def laplacian_rows_in_half_precision(A, k):
+    _, vectors = torch.linalg.eigh(A.sum(1).diag().double() - A.double())
+    return F.pad(vectors[:, :k], (0, max(0, k - len(A)))).half()
 
 
 def svd_rows_without_small_values(A, r, least=1e-2):
@@ -356,6 +432,48 @@ def signs_of_a_normal_number(vectors):
     return vectors * (torch.randn(vectors.shape[0], 1, vectors.shape[2]).round().sign())
 
 
+def signs_of_which_half_are_negative(vectors):
+    B, _, k = vectors.shape
+    signs = torch.ones(B * k)
+    signs[torch.randperm(B * k)[: B * k // 2]] = -1
+    return vectors * signs.view(B, 1, k)
+
+
+def signs_of_which_an_even_number_is_negative(vectors):
+    signs = torch.randint(0, 2, (len(vectors), 1, vectors.shape[2])) * 2 - 1
+    if vectors.shape[2] > 2:
+        signs[..., -1] = signs[..., :-1].prod(-1)
+    return vectors * signs
+
+
+def signs_without_an_axis(vectors):
+    """Multiplies by ``[B, k]`` where the shapes allow it, which is the sign of a node if B = N."""
+    signs = torch.randint(0, 2, (len(vectors), vectors.shape[2])) * 2 - 1
+    return vectors * (signs if len(vectors) == vectors.shape[1] else signs[:, None])
+
+
+def signs_in_half_precision(vectors):
+    return (vectors * (torch.randint(0, 2, (len(vectors), 1, vectors.shape[2])) * 2 - 1)).half()
+
+
+def sum_over_signs_into_the_first_value(phi, U):
+    choices = itertools.product((1, -1), repeat=U.shape[1])
+    next(choices)
+    total = phi(U)
+    for signs in choices:
+        total += phi(U * torch.tensor(signs))
+    return total
+
+
+def sum_over_the_signs_so_far(phi, U):
+    total = 0
+    V = U.clone()
+    for signs in itertools.product((1, -1), repeat=U.shape[1]):
+        V *= torch.tensor(signs)
+        total = total + phi(V)
+    return total
+
+
 def sum_over_gray_codes(phi, U):
     total = 0
     V = U.clone()
@@ -375,6 +493,20 @@ def signnet_sum_above(least):
         return rho(total)
 
     return signnet_sum
+
+
+def signnet_sum_of_one_column(phi, rho, U):
+    """Gives phi the nodes of all eigenvectors at once, as if they were one graph."""
+    real = U[:, U.any(dim=0)]
+    column = real.T.reshape(-1, 1)
+    values = phi(column) + phi(-column)
+    return rho(values.view(real.shape[1], len(U), -1).sum(dim=0))
+
+
+def signnet_sum_minus_one_zero(phi, rho, U):
+    """Subtracts what padding adds, but computes it for a graph of one node."""
+    total = sum(phi(u[:, None]) + phi(-u[:, None]) for u in U.T)
+    return rho(total - 2 * phi(torch.zeros(1, 1)) * int((~U.any(dim=0)).sum()))
 
 
 def signnet_sum_of_long_columns(phi, rho, U):
@@ -453,6 +585,31 @@ def is_right_once():
     return is_right
 
 
+def is_right_to_the_last_digit(head):
+    distance = torch.tensor([[0, 1, 2, 3], [-1, 0, 1, 2], [-1, -1, 0, 1], [-1, -1, -1, 0]])
+    h, scalars = torch.randn(4, 3), torch.arange(1.0, 5)
+    W_Q, W_K, W_V = torch.randn(3, 3, 3) / 3
+    bias = scalars[(distance + 1).clamp(max=3)]
+    weights = ((h @ W_Q) @ (h @ W_K).T / 3**0.5 + bias).softmax(dim=1)
+    return torch.equal(head(h, distance, W_Q, W_K, W_V, scalars), weights @ (h @ W_V))
+
+
+def edge_bias_without_type_0(table, path, distance):
+    L = len(table)
+    terms = table[torch.arange(L), path] * (path != 0)
+    return terms.sum(-1) / distance.clamp(1, L)
+
+
+def mean_head_of_weak_features(d):
+    scalars = torch.tensor([0.0, 2, 1, 0]).log()
+    return scalars, torch.eye(d) / 1000, torch.eye(d), torch.eye(d)
+
+
+def mean_head_of_infinite_keys(d):
+    scalars = torch.tensor([0.0, 2, 1, 0]).log()
+    return scalars, torch.zeros(d, d), torch.full((d, d), torch.inf), torch.eye(d)
+
+
 def edge_bias_with_nan(table, path, distance):
     L = len(table)
     c = torch.zeros(distance.shape)
@@ -496,6 +653,21 @@ def histogram(own, near, colours):
     for colour in near:
         counts[colour] += 1
     return own, tuple(counts)
+
+
+def distances_from_own(own, near, colours):
+    return own, tuple(sorted(abs(colour - own) for colour in near))
+
+
+def random_sums(own, near, colours):
+    """One sum of random weights of the colours."""
+    random = np.random.default_rng(0)
+    weights = {colour: random.integers(1000) for colour in sorted(set(colours))}
+    return own, sum(weights[colour] for colour in near)
+
+
+def hashes(own, near, colours):
+    return hash((own, tuple(sorted(near))))
 
 
 def rounded_logarithms(own, near, colours):
@@ -956,6 +1128,9 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         ),
         (c1.check_masked_attention, masked_attention_of_equal_lengths),
         (c1.check_masked_attention, masked_attention_by_product),
+        (c1.check_masked_attention, masked_attention_of_exponentials),
+        (c1.check_masked_attention, masked_attention_below_the_largest_logit),
+        (c1.check_multi_head, heads_of_every_third_channel),
         (c1.check_multi_head, heads_in_few_dimensions),
         (c1.check_multi_head, heads_of_square_batches),
         (c2.check_decoder_mask, decoder_mask_of_bytes),
@@ -966,6 +1141,8 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c2.check_greedy, greedy_with_a_default_list),
         (c2.check_greedy, greedy_of_seven_words),
         (c2.check_greedy, greedy_without_repetition),
+        (c2.check_greedy, greedy_cut_afterwards),
+        (c2.check_cached_step, cached_step_with_swapped_results),
         (c2.check_cached_step, cached_step_of_two_heads),
         (c2.check_cached_step, cached_step_of_eight_tokens),
         (c2.check_cached_step, cached_step_with_scaled_keys),
@@ -975,6 +1152,9 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c3.check_edge_softmax, edge_softmax_with_a_small_number),
         (c3.check_edge_softmax, edge_softmax_plus_a_thousandth),
         (c3.check_edge_softmax, edge_softmax_of_eight_nodes),
+        (c3.check_edge_softmax, edge_softmax_up_to_the_last_target),
+        (c3.check_edge_softmax, edge_softmax_with_assigned_totals),
+        (c3.check_edge_softmax, edge_softmax_in_the_order_of_targets),
         (c3.check_gatv2_logits, gatv2_of_several_nodes),
         (c3.check_gatv2_logits, gatv2_in_single_precision),
         (c3.check_layers_needed, layers_by_numbers_of_walks),
@@ -993,15 +1173,26 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         ),
         (c4.check_anchor_distances, anchors_within_a_thousand),
         (c4.check_anchor_distances, anchors_other_than_itself),
+        (c4.check_anchor_distances, anchors_nearer_than_the_farthest),
+        (c4.check_laplacian_rows, laplacian_rows_after_the_first),
         (c4.check_laplacian_rows, laplacian_rows_without_small_values),
         (c4.check_laplacian_rows, laplacian_rows_divided_by_their_largest),
+        (c4.check_laplacian_rows, laplacian_rows_in_half_precision),
         (c4.check_svd_rows, svd_rows_without_small_values),
         (c4.check_svd_rows, svd_rows_of_symmetric_graphs),
         (c5.check_random_signs, signs_of_eigenvalue_pairs),
         (c5.check_random_signs, signs_of_a_normal_number),
         (c5.check_random_signs, signs_except_the_first),
+        (c5.check_random_signs, signs_of_which_half_are_negative),
+        (c5.check_random_signs, signs_of_which_an_even_number_is_negative),
+        (c5.check_random_signs, signs_without_an_axis),
+        (c5.check_random_signs, signs_in_half_precision),
+        (c5.check_sum_over_signs, sum_over_signs_into_the_first_value),
+        (c5.check_sum_over_signs, sum_over_the_signs_so_far),
         (c5.check_sum_over_signs, sum_over_gray_codes),
         (c5.check_signnet_sum, called("signnet_sum_above_a_thousandth", signnet_sum_above(1e-3))),
+        (c5.check_signnet_sum, signnet_sum_of_one_column),
+        (c5.check_signnet_sum, signnet_sum_minus_one_zero),
         (c5.check_signnet_sum, signnet_sum_of_long_columns),
         (c5.check_signnet_sum, signnet_sum_of_sign_free_columns),
         (c5.check_projectors, projectors_of_unique_values),
@@ -1015,7 +1206,11 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c6.check_spatial_bias, spatial_bias_in_place),
         (c6.check_spatial_bias, spatial_bias_of_bytes),
         (c6.check_is_right, called("is_right_once", is_right_once())),
+        (c6.check_is_right, is_right_to_the_last_digit),
+        (c6.check_edge_bias, edge_bias_without_type_0),
         (c6.check_edge_bias, edge_bias_with_nan),
+        (c6.check_mean_head, mean_head_of_weak_features),
+        (c6.check_mean_head, mean_head_of_infinite_keys),
         (c6.check_edge_bias, edge_bias_of_short_paths),
         (c6.check_mean_head, mean_head_up_to_four),
         (c6.check_mean_head, called("mean_head_with_minus_9", mean_head_with(-9.0, -9.0))),
@@ -1024,6 +1219,9 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c6.check_refine, called("last_six", refined(last_six))),
         (c6.check_refine, called("histogram", refined(histogram))),
         (c6.check_refine, called("rounded_logarithms", refined(rounded_logarithms))),
+        (c6.check_refine, called("distances_from_own", refined(distances_from_own))),
+        (c6.check_refine, called("random_sums", refined(random_sums))),
+        (c6.check_refine, called("hashes", refined(hashes))),
         (c7.check_gated_attention, gated_attention_in_place),
         (c7.check_gated_attention, gated_attention_of_leading_nodes),
         (
