@@ -60,6 +60,28 @@ def _one_head(draw: Draw):
         (d.clamp(-5, 5) + b).masked_fill(~real, -1e4).softmax(dim=1) * g.sigmoid()
     ),
 )
+@mistake(
+    "the clip turns the -inf at padding into -5: clip first, then mask.",
+    lambda d, b, g, real: (
+        (d.masked_fill(~real, -math.inf).clamp(-5, 5) + b).softmax(dim=1) * g.sigmoid()
+    ),
+)
+@mistake(
+    "padding can be at any position: use `real`, not the number of real nodes.",
+    given=lambda d, b, g, real: (d, b, g, torch.arange(len(real)) < real.sum()),
+)
+@mistake(
+    "exp of a large logit is infinite, and inf/inf is NaN; softmax subtracts the largest logit.",
+    lambda d, b, g, real: (
+        _divided_by_sums((d.clamp(-5, 5) + b).masked_fill(~real, -math.inf).exp()) * g.sigmoid()
+    ),
+)
+@mistake(
+    "exp of a large logit is infinite, and inf times 0 is NaN: set padding to -inf, then use "
+    "softmax, which subtracts the largest logit.",
+    lambda d, b, g, real: _divided_by_sums((d.clamp(-5, 5) + b).exp() * real) * g.sigmoid(),
+)
+@mistake("the dot product is clipped at 5 only; clip it at -5 as well.", least=math.inf)
 @mistake("nodes attend to padding; mask its columns in the softmax.", fill=0)
 @mistake("nothing is clipped; clip the dot product to [-5, 5].", clip=99)
 @mistake(
@@ -114,6 +136,10 @@ def check_gated_attention(
     """Only the dot product is clipped, and the gate comes after the softmax."""
     clipped = dots.clamp(-clip if least is None else least, clip)
     return (clipped + b + torch.where(real, 0.0, fill)).softmax(dim) * gate(g)
+
+
+def _divided_by_sums(weights):
+    return weights / weights.sum(dim=1, keepdim=True)
 
 
 def _logits_of_distances(draw: Draw):
@@ -212,15 +238,24 @@ def check_distance_objective(
 
 
 def _weights(counting_head, A):
-    b, g = (x.float() for x in tensors(counting_head(A), A.shape, A.shape))
+    b, g = tensors(counting_head(A), A.shape, A.shape)
     require(b.isfinite().all() and g.isfinite().all(), "use finite numbers only.")
+    b, g = (x.double() for x in (b, g))
     weights = b.softmax(dim=1) * g.sigmoid()
-    wrong = not torch.allclose(weights, A / len(A), atol=1e-4)
+    wrong = not torch.allclose(weights, A.double() / len(A), atol=1e-4)
     uneven = (b - b[:, :1]).abs().max() > 1e-3
     if wrong and uneven and (b.softmax(dim=1).max(dim=1).values > 2 / len(A)).any():
         raise Mistake(
             "the softmax gives some nodes more weight than others: make all entries in a row of b "
             "equal, and let the gates choose the neighbours."
+        )
+    on_the_right_sides = ((g > 0) == A).all() and ((g < 0) == ~A).all()
+    if wrong and not uneven and on_the_right_sides:
+        off = (weights - A.double() / len(A)).abs()
+        x = g[off == off.max()][0]
+        raise Mistake(
+            f"the gates open and close in the right places, but not far enough: σ({x:.4g}) is "
+            f"{x.sigmoid():.5f}. Use numbers farther from 0."
         )
     return weights
 
@@ -235,11 +270,6 @@ def _graph(draw: Draw):
 @compare([STAR], [STAR[:4, :4]], [torch.zeros(1, 1, dtype=torch.bool)], run=_weights, drawn=_graph)
 @mistake("all gates are open; close those of nodes that are not joined.", edge=0, base=20)
 @mistake("the gates are half open where there is an edge: σ(0) is 1/2.", edge=30)
-@mistake(
-    "σ(5) is 0.993: open gates are not open enough, and closed ones not closed enough.",
-    edge=10,
-    base=-5,
-)
 @mistake(
     "the gates are half open where there is no edge: σ(0) is 1/2; use a large negative number.",
     edge=20,
@@ -279,6 +309,9 @@ def check_triangles(one, other, gate):
 
 GATES = {
     "pairs without an edge are counted as well: close their gates.": lambda A, share: share,
+    "gates of pairs without an edge are half open: σ(0) is 1/2, and σ(-inf) is 0.": (
+        lambda A, share: torch.where(A, share, 0.5)
+    ),
     "this counts neighbours: the gate has to depend on `share`.": lambda A, share: A.double(),
     "σ of a share is not the share: apply the inverse of σ first.": (
         lambda A, share: (A * share).sigmoid()
@@ -310,7 +343,8 @@ def _check_gate(gate):
             moved = torch.as_tensor(gate(mixed, again, N)).flatten()
             alone = torch.allclose(moved, g.flatten()[order], atol=1e-4, equal_nan=True)
             require(alone, "the gate of a pair may read only the two numbers of that pair.")
-            require(not g.isnan().any(), f"for N = {N} a gate is NaN.")
+            cause = "does it come from 0 · inf, or from the logit of a number outside [0, 1]?"
+            require(not g.isnan().any(), f"for N = {N} a gate logit is NaN: {cause}")
             z = g.sigmoid().double().sum(dim=1) / N  # weights of 1 / N, and values of 1
             results.append((A, share.double(), z))
     if all(_right(A, z) for A, _, z in results):

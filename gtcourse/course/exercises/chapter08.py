@@ -100,6 +100,10 @@ def _typed(draw: Draw):
     beyond=1,
 )
 @mistake("there is no row for [VNode] here: unreachable is the relation E + L + 1.", apart=2)
+@mistake(
+    "the number of edge types is `E`; a graph need not contain all of them.",
+    given=lambda distance, bond, E, L: (distance, bond, int(bond.max()) + 1, L),
+)
 def check_relation_ids(
     distance,
     bond,
@@ -217,6 +221,10 @@ def _averaged(sums, dim, index, a):
     given=lambda a, R, r: (torch.full_like(a, 1 / a.shape[-1]), R, r),
 )
 @mistake("this is the mean of the attention of each relation; take its sum.", add=_averaged)
+@mistake(
+    "only the first head is summed: the index needs a copy of `relation` for each head (expand).",
+    add=lambda sums, dim, index, a: sums.scatter_add(dim, index[:1], a),
+)
 def check_value_term(a, R_value, relation, add=torch.Tensor.scatter_add):
     """Weights are summed by relation, so only T vectors are needed."""
     sums = a.new_zeros(*a.shape[:2], R_value.shape[1])
@@ -244,6 +252,10 @@ def _numbers_of_relations(draw: Draw):
 @mistake(
     "every pair is counted; only the relations 1 to E are edges.",
     first=lambda E: 0,
+    end=lambda E: 999,
+)
+@mistake(
+    "all pairs but those of a node with itself are counted; only the relations 1 to E are edges.",
     end=lambda E: 999,
 )
 @mistake("a row is missing: T is 1 + E + (L - 1) + 2.", more=-1)

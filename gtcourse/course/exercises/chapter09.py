@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from gtcourse.course.exercises.checker import (
+    Mistake,
     adjacency,
     compare,
     mistake,
@@ -38,6 +39,22 @@ def _heated(draw: Draw):
     return A, draw.one_of(1.0, 0.5, 2.0, 1.75)
 
 
+def _minus_infinity_between_components(heat_bias, A, t):
+    """Raises if the only fault is a finite bias between components, where rounding leaves any."""
+    b = heat_bias(A, t)
+    right = check_heat_bias.reference(A, t)
+    if isinstance(b, torch.Tensor) and b.shape == right.shape:
+        apart = right == -math.inf
+        finite = apart & b.isfinite()
+        if finite.any() and torch.allclose(b[~apart], right[~apart].to(b), atol=1e-4):
+            place = finite.nonzero()[0].tolist()
+            raise Mistake(
+                "no heat flows between components, so b is -inf there; your entry "
+                f"{place} is {b[tuple(place)]:.4g}."
+            )
+    return b
+
+
 # The logarithm of 0 has no gradient.
 @compare(
     (PATH, 0.4),
@@ -45,6 +62,7 @@ def _heated(draw: Draw):
     (FAR_END, 0.1),
     (ALTERNATING, 0.7),
     (torch.zeros(1, 1), 2.0),
+    run=_minus_infinity_between_components,
     drawn=_heated,
 )
 @mistake("this is the kernel itself; the bias is its logarithm.", then=torch.exp)
@@ -60,7 +78,17 @@ def _heated(draw: Draw):
 @mistake("this is exp(t A); use the Laplacian D - A.", degrees=0)
 @mistake("t is missing.", given=lambda A, t: (A, 1.0))
 @mistake("use the natural logarithm.", then=lambda b: b / math.log(2))
-@mistake("no heat flows between components, so b is -inf there.", then=lambda b: b.clamp(min=-20.7))
+@mistake(
+    "b is -inf between components only; heat also flows between nodes that are not joined.",
+    lambda A, t: check_heat_bias.reference(A, t).masked_fill(
+        (A == 0) & ~torch.eye(len(A), dtype=torch.bool), -math.inf
+    ),
+)
+@mistake(
+    "t belongs inside the exponential: exp(-t L) is not t times exp(-L).",
+    lambda A, t: t * check_heat_bias.reference(A, 1.0),
+)
+@mistake("this uses the normalised Laplacian; use D - A.", lambda A, t: _normalised(A, t))
 @mistake(
     "a small number was added before the logarithm; between components b is -inf.",
     then=lambda b: (b.exp() + 1e-3).log(),
@@ -76,6 +104,12 @@ def _heated(draw: Draw):
 def check_heat_bias(A, t, degrees=1, sign=-1, kernel=torch.matrix_exp):
     """The bias is the logarithm of the kernel, and no heat flows between components."""
     return kernel(sign * t * (degrees * A.sum(dim=1).diag() - A)).log()
+
+
+def _normalised(A, t):
+    """The bias for I - D^(-1/2) A D^(-1/2), with 1 for the degree of a node without edges."""
+    root = A.sum(dim=1).clamp(min=1).sqrt()
+    return torch.matrix_exp(-t * (torch.eye(len(A)) - A / (root[:, None] * root))).log()
 
 
 # Two rings that share the nodes 2 and 3, one apart, and a node in none.
@@ -128,6 +162,33 @@ def _rings(draw: Draw):
 )
 @mistake("a ring of more than six nodes is left out; all rings count.", largest=6)
 @mistake("each pair is bound one way only; the relation is symmetric.", then=torch.triu)
+@mistake(
+    "of each ring, a node is bound only to those after it; the relation is symmetric.",
+    others=lambda ring, n: ring[n + 1 :],
+)
+@mistake(
+    "a node on several rings is bound to itself: 1 is subtracted from their number. Set the whole "
+    "diagonal to False.",
+    lambda rings, N: _number_of_rings(rings, N) - torch.eye(N) > 0,
+)
+@mistake(
+    "a node on several rings, or on none, is bound to itself: set the whole diagonal to False.",
+    lambda rings, N: (_number_of_rings(rings, N) - torch.eye(N)).bool(),
+)
+@mistake(
+    "a node on no ring is bound to itself: set the whole diagonal to False.",
+    lambda rings, N: (_number_of_rings(rings, N) > 0) ^ torch.eye(N, dtype=torch.bool),
+)
+@mistake(
+    "each node keeps only its last ring; a node can lie on several.",
+    lambda rings, N: check_ring_bound.reference(
+        [
+            [i for i in ring if not any(i in later for later in rings[n + 1 :])]
+            for n, ring in enumerate(rings)
+        ],
+        N,
+    ),
+)
 @mistake("rings that share nodes were merged; bind only nodes of the same ring.", merged=True)
 def check_ring_bound(
     rings, N, itself=False, others=lambda ring, n: ring, largest=None, merged=False, once=False
@@ -147,6 +208,14 @@ def check_ring_bound(
         for n, i in enumerate(ring):
             bound[i, others(ring, n)] = True
     return bound if itself else bound.fill_diagonal_(False)
+
+
+def _number_of_rings(rings, N):
+    """How many rings contain both nodes, ``[N, N]``."""
+    on = torch.zeros(len(rings), N)
+    for row, ring in zip(on, rings, strict=True):
+        row[ring] = 1
+    return on.T @ on
 
 
 def _filters(d, N, seed):
@@ -225,6 +294,14 @@ def _channels(draw: Draw):
     "a small number was added before the logarithm; a weight of 0 in one channel stays 0.",
     read=lambda a: (a + 1e-3).log(),
 )
+@mistake(
+    "zeros are left out of the mean; a weight of 0 in one channel makes the geometric mean 0.",
+    read=lambda a: torch.where(a > 0, a, 1.0).log(),
+)
+@mistake(
+    "1e-12 was added before the logarithm; a weight of 0 in one channel stays 0.",
+    read=lambda a: (a + 1e-12).log(),
+)
 def check_filters_without_colour(
     a, H, read=torch.log, over=torch.mean, normalised=torch.softmax, dim=-1
 ):
@@ -279,6 +356,15 @@ def _image(draw: Draw):
 )
 @mistake("the distance is rounded up; round down.", rounded=torch.ceil)
 @mistake("this is the squared distance; take its root.", of=lambda a, b: a * a + b * b)
+@mistake(
+    "the squared distance is limited to M; limit the distance, after the root.",
+    lambda h, w, M: torch.minimum(
+        check_pixel_rows.reference(h, w, 10**6),
+        check_pixel_rows.reference(
+            h, w, 10**6, of=lambda a, b: (a * a + b * b).clamp(max=M).sqrt()
+        ),
+    ),
+)
 @mistake(
     "distances beyond M have rows of their own here; they should all share row M.",
     given=lambda h, w, M: (h, w, 10**6),

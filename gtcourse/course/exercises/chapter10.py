@@ -68,6 +68,14 @@ def _two_numbers(draw: Draw):
     given=lambda a, b, A: (a, b, A | torch.eye(len(A), dtype=torch.bool)),
 )
 @mistake(
+    "self-loops were removed; a node with an edge to itself attends to itself.",
+    given=lambda a, b, A: (a, b, A & ~torch.eye(len(A), dtype=torch.bool)),
+)
+@mistake(
+    "edges with the logit 0 are masked as if they were no edges: mask with `A`.",
+    then=lambda s: s.masked_fill(s == 0, -math.inf),
+)
+@mistake(
     "the numbers of receiver and sender are multiplied; add them.",
     lambda a, b, A: F.leaky_relu(a[:, None] * b, 0.2).masked_fill(~A.mT, -math.inf),
 )
@@ -94,12 +102,14 @@ def _of_a_row(got, right, s, g):
     if not wrong.any():
         return "the logits for a very small gate are wrong: log σ(g) is close to g there."
     i = int(wrong.nonzero()[0])
-    return f"the softmax of row {i} is {_rounded(one[i])}, and should be {_rounded(other[i])}."
+    digits = 3 if _rounded(one[i], 3) != _rounded(other[i], 3) else 6
+    rows = (_rounded(logits[i], digits) for logits in (one, other))
+    return "the softmax of row {} is {}, and should be {}.".format(i, *rows)
 
 
 def _gated(draw: Draw):
     N = draw.size(4)
-    return draw.numbers(N, N, of=WIDE), draw.numbers(N, N, of=HUNDREDS)
+    return draw.numbers(N, N, of=WIDE), draw.numbers(N, N, of=draw.one_of(HUNDREDS, WIDE))
 
 
 @compare(
@@ -140,8 +150,8 @@ def check_gate_as_bias(s, g):
     return s + F.logsigmoid(g)
 
 
-def _rounded(row):
-    return [round(x, 3) for x in row.tolist()]
+def _rounded(row, digits):
+    return [round(x, digits) for x in row.tolist()]
 
 
 # C's best equals A's worst, D has fewer seeds, and G is above B seed by seed.
@@ -170,6 +180,7 @@ def _runs(draw: Draw):
     [{"P": [0.9, 0.1, 0.2], "Q": [0.5, 0.5, 0.4], "R": [0.7, 0.6, 0.1]}],
     # The last of four seeds matters, and differences in the fourth digit do.
     [{"S": [0.1, 0.2, 0.3, 0.9], "T": [0.4, 0.5, 0.6], "U": [0.4001, 0.3], "V": [0.4004, 0.7]}],
+    [{"Y": [0.1] * 9 + [0.5], "Z": [0.45] + [0.6] * 9}],  # one pair of a hundred decides
     [{"only": [0.4, 0.5]}],
     drawn=_runs,
     view=lambda pairs, *_: sorted({*map(tuple, pairs)}),
@@ -376,12 +387,31 @@ def _toy(sizes, seed):
     return x, x[:, 0] - 2 * x[:, 1] + np.sin(group), group
 
 
+def _in_whole_numbers(x, y, group):
+    return x, y.round().astype(int), group
+
+
+def _cut_to_integers(fit, x, y, group):
+    """The error of predictions that are stored in an array of the type of the targets."""
+    predicted = np.zeros_like(y)
+    for one in np.unique(group):
+        predicted[group == one] = fit(x[group != one], y[group != one])(x[group == one])
+    return float(abs(predicted - y).mean())
+
+
+def _standing_together(fit, x, y, group):
+    """The error for groups of neighbours in the array, as ``itertools.groupby`` finds them."""
+    start_of_next = np.cumsum(np.diff(group, prepend=group[0]) != 0)
+    return check_honest_error.reference(fit, x, y, start_of_next)
+
+
 @compare(
     (ridge, *_toy((5, 1, 9), 0)),
     (nearest, *_toy((2, 2, 12, 3), 1)),
     (ridge, None, None, "by scaffold"),
     (_half_the_mean, *_toy((3, 5, 2), 3)),
-    (ridge, *_toy((1, 1, 1, 1, 1), 2)),
+    (ridge, *_toy((1,) * 12, 2)),
+    (ridge, *_in_whole_numbers(*_toy((4, 3, 1), 4))),
     run=_held_out,
     atol=1e-6,
     drawn=_groups,
@@ -411,6 +441,20 @@ def _toy(sizes, seed):
 @mistake(
     "the predictions are in the order of the groups, but the targets are not.", _joined_by_group
 )
+@mistake(
+    "the predictions are cut to whole numbers: an array like `y` holds integers if `y` does.",
+    _cut_to_integers,
+)
+@mistake(
+    "the molecules of a group need not stand side by side: compare `group` with each number.",
+    _standing_together,
+)
+@mistake(
+    "the sum of the errors is divided by the number of groups; divide it by that of molecules.",
+    lambda fit, x, y, group: (
+        check_honest_error.reference(fit, x, y, group, mean=np.sum) / len(np.unique(group))
+    ),
+)
 @mistake("one group is never tested; test each group once.", first=1)
 @mistake(
     "the model is fitted to one group and tested on all others; it should be the reverse.",
@@ -429,6 +473,12 @@ def check_honest_error(
         test = (group == one) ^ swapped
         errors.append(of(fit(x[~test], y[~test])(x[test]) - y[test]))
     return float(mean([each.mean() for each in errors] if by_group else np.concatenate(errors)))
+
+
+HOUSE = adjacency(5, (0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4))
+# Nodes with equal degrees, and eigenvalues with several eigenvectors.
+CYCLE = adjacency(6, (0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0))
+STAR = adjacency(5, (0, 1), (0, 2), (0, 3), (0, 4))
 
 
 @checker
@@ -453,16 +503,17 @@ def check_layer(layer):
             h = apply(h, A)
         return h.sum(dim=0)
 
-    h = random((5, 6), seed=5)[0].double()
-    house = adjacency(5, (0, 1), (1, 2), (2, 3), (3, 0), (0, 4), (1, 4)).double()
-    order = torch.tensor([3, 0, 4, 1, 2])
-    for start in (h, torch.ones_like(h)):
-        before = apply(start, house)
-        again = torch.allclose(apply(start, house), before)
-        require(again, "two calls with the same arguments give different results.")
-        moved = apply(start[order], house[order][:, order])
-        same = torch.allclose(moved, before[order])
-        require(same, "renumbering the nodes changes the results, not only their order.")
+    for A in (HOUSE, CYCLE, STAR):
+        graph = A.double()
+        h = random((len(A), 6), seed=5)[0].double()
+        order = torch.tensor([3, 0, 4, 1, 2, 5])[: len(A)]
+        for start in (h, torch.ones_like(h)):
+            before = apply(start, graph)
+            again = torch.allclose(apply(start, graph), before)
+            require(again, "two calls with the same arguments give different results.")
+            moved = apply(start[order], graph[order][:, order])
+            same = torch.allclose(moved, before[order])
+            require(same, "renumbering the nodes changes the results, not only their order.")
     pair = fooled_by(model)
     if pair is not None:
         edges = [np.argwhere(np.triu(graph.bonds)).tolist() for graph in pair]

@@ -51,6 +51,10 @@ MANY_SMALL = SMALL + (1 - SMALL.sum(dim=1)).diag()
     lambda a: (-torch.special.xlogy(a, a).sum(dim=-1)).exp() / len(a),
 )
 @mistake("a small number was added inside the logarithm.", product=lambda a: a * (a + 1e-3).log())
+@mistake(
+    "0.01 was added inside the logarithm, which changes the entropy: use torch.special.xlogy.",
+    product=lambda a: a * (a + 1e-2).log(),
+)
 @mistake("the sum runs over the queries; it should run over j, the last axis.", dim=0)
 def check_entropy_share(a, product=lambda a: torch.special.xlogy(a, a), over=None, dim=-1):
     """The result is 0 for attention to one node and 1 for even attention, for any size."""
@@ -99,6 +103,15 @@ def _maps(draw: Draw):
 @mistake("a + I is not halved: the rows of (a + I) / 2 sum to one.", lost=1.0)
 @mistake("the matrices are multiplied entry by entry; use @.", times=torch.mul)
 @mistake(
+    "the layers are multiplied entry by entry; use @.",
+    lambda a: torch.stack([check_rollout.reference(layer[None]) for layer in a]).prod(dim=0),
+)
+@mistake(
+    "the first layer is used twice: start with the identity, or with the first layer and continue "
+    "with the second.",
+    lambda a: check_rollout.reference(torch.cat([a[:1], a])),
+)
+@mistake(
     "this is the mean over the layers; multiply them.",
     given=lambda a: (a.mean(dim=0, keepdim=True),),
 )
@@ -141,6 +154,19 @@ def _one_query(draw: Draw):
     "this is the derivative with respect to each logit; take the node out and compute z again.",
     lambda s, v: s.softmax(0)[:, None] * (v - s.softmax(0) @ v),
 )
+@mistake(
+    "exp of a logit in the hundreds is infinite, and inf/inf is NaN: use softmax.",
+    lambda s, v: _by_subtraction(s.exp(), v),
+)
+@mistake(
+    "if node j has nearly all the weight, 1 - a_j, or the sum over the others, is rounded to 0: "
+    "take the softmax over the others again.",
+    lambda s, v: _by_subtraction((s - s.max()).exp(), v),
+)
+@mistake(
+    "nodes that were removed before are still missing: remove only node j.",
+    lambda s, v: s.softmax(0) @ v - _one_after_another(s).softmax(dim=-1).nan_to_num() @ v,
+)
 @mistake("this is z without the node; return the difference.", original=0)
 @mistake(
     "the other weights did not change; without node j they sum to one again.",
@@ -171,6 +197,20 @@ def check_leave_out(s, v, gone=-math.inf, original=1, dim=-1):
     return original * s.softmax(0) @ v + (1 - 2 * original) * others.softmax(dim) @ v
 
 
+def _by_subtraction(weights, v):
+    """z minus z without each node, whose share is subtracted from both sums of the softmax."""
+    weights = weights[:, None]
+    total = weights.sum()
+    z = (weights * v).sum(dim=0)
+    return z / total - (z - weights * v) / (total - weights)
+
+
+def _one_after_another(s):
+    """In row j, the logits of the nodes up to j are -inf."""
+    gone = torch.ones(len(s), len(s), dtype=torch.bool).tril()
+    return s.expand(len(s), -1).masked_fill(gone, -math.inf)
+
+
 def _of_one_head(draw: Draw):
     N, K = draw.size(4), draw.size(3)
     return draw.row_weights(N, N), draw.numbers(N, K), draw.numbers(N, K)
@@ -193,6 +233,14 @@ def _by_hand(answer, *arguments):
     lambda a, v, g: g @ v.T,
 )
 @mistake("this is the weight times its derivative; z_i is missing.", lambda a, v, g: a * (g @ v.T))
+@mistake(
+    "this uses v_i; it should be z_i.",
+    lambda a, v, g: a * (g @ v.T - (g * v).sum(dim=-1, keepdim=True)),
+)
+@mistake(
+    "g · z is summed over all nodes; each row has its own g_i · z_i.",
+    lambda a, v, g: a * (g @ v.T - (g * (a @ v)).sum()),
+)
 @mistake("this uses z_j; it should be z_i.", lambda a, v, g: a * (g @ v.T - g @ (a @ v).T))
 @mistake(
     "the weight is missing: the derivative of z_i is a_ij (v_j - z_i).",

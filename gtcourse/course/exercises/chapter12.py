@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise, product
+from weakref import finalize
 
 import torch
 from torch import Tensor
@@ -15,6 +16,7 @@ from gtcourse.course.exercises.checker import (
     integers,
     mistake,
     random,
+    require,
 )
 from gtcourse.course.exercises.drawing import HUNDREDS, PLAIN, Draw
 
@@ -125,14 +127,68 @@ class _AtMost(TorchDispatchMode):
                 raise Mistake(f"a tensor of shape {shape} holds {part.numel()} numbers; {limit}.")
         if func.overloadpacket in PRODUCTS and args[-1].shape[-2:][0] == self.keys:
             raise Mistake("a product sums over all N keys at once; process `size` keys at a time.")
+        if func.overloadpacket in SUMS and self.keys in _summed_sizes(*args):
+            raise Mistake("a sum runs over all N keys at once; process `size` keys at a time.")
         return result
 
 
 PRODUCTS = {torch.ops.aten.mm, torch.ops.aten.bmm, torch.ops.aten.mv, torch.ops.aten.dot}
+SUMS = {torch.ops.aten.sum, torch.ops.aten._softmax, torch.ops.aten.logsumexp}
+
+
+def _summed_sizes(x, axes=None, *_):
+    """The sizes of the axes that a sum runs over; not of a sum over all axes of a matrix."""
+    if axes is None:
+        return x.shape if x.dim() == 1 else ()
+    return [x.shape[axis] for axis in (axes if isinstance(axes, list | tuple) else [axes])]
+
+
+class _Held(TorchDispatchMode):
+    """Raises if small tensors hold as many floating-point numbers as ``limit`` at the same time."""
+
+    def __init__(self, limit: int, largest: int) -> None:
+        super().__init__()
+        self.limit = limit
+        self.largest = largest
+        self.held = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for part in tree_leaves(result):
+            is_new = isinstance(part, Tensor) and part.is_floating_point() and part._base is None
+            if is_new and part.numel() <= self.largest:
+                self.hold(part)
+        require(
+            self.held < self.limit,
+            "the weights of earlier blocks are still held, for example in a list: of each block, "
+            "keep only the sums.",
+        )
+        return result
+
+    def hold(self, part: Tensor) -> None:
+        count = part.numel()
+        self.held += count
+        finalize(part, self.release, count)
+
+    def release(self, count: int) -> None:
+        self.held -= count
+
+
+def _few_at_a_time(attention_in_blocks):
+    """Raises if an answer keeps all its blocks: of 128 nodes, 8 keys at a time.
+
+    What two sums and a maximum take for every block is far less.
+    """
+    N, size = 128, 8
+    q, k, v, scalars = random((N, 2), (N, 2), (N, 1), (5,))
+    with _Held(N * N, largest=N * size):
+        attention_in_blocks(q, k, v, scalars, size)
 
 
 def _in_blocks(attention_in_blocks, q, k, v, scalars, size):
-    with _AtMost(max(len(q) * size, q.numel(), v.numel()), keys=len(q) if size < len(q) else None):
+    N = len(q)
+    keys = N if 1 < size < N else None  # of size 1 there are N blocks, over which a sum may run
+    with _AtMost(max(N * size, q.numel(), v.numel()), keys):
         return attention_in_blocks(q, k, v, scalars, size)
 
 
@@ -161,6 +217,7 @@ def _any_blocks(draw: Draw):
     _block_case(8, 2, 3, 3, scale=1, shift=900),
     _block_case(1, 2, 3, 4, scale=1),
     _block_case(6, 3, 0, 1, scale=4),  # one scalar for all distances
+    once=_few_at_a_time,
     run=_in_blocks,
     drawn=_any_blocks,
 )
@@ -186,6 +243,10 @@ def _any_blocks(draw: Draw):
     "when the largest logit grows, the sums over earlier blocks have to shrink with it.",
     shrinks=False,
 )
+@mistake(
+    "when the largest logit grows, z has to shrink with it, not only the sum of the weights.",
+    of_z=False,
+)
 @mistake("the largest logit has to be subtracted before exp, or it overflows.", shift=0)
 @mistake("each block was divided by its own sum; divide once, at the end.", local=True)
 @mistake(
@@ -209,6 +270,7 @@ def check_attention_in_blocks(
     sided=False,
     mean=False,
     least=-math.inf,
+    of_z=True,
 ):
     """The softmax over all keys is built block by block, with memory in proportion to N."""
     N, d = q.shape
@@ -232,7 +294,7 @@ def check_attention_in_blocks(
             weights = weights / weights.sum(1, keepdim=True)
             earlier = torch.ones_like(total)
         total = earlier * total + weights.sum(1, keepdim=True)
-        z = earlier * z + weights @ v[keys]
+        z = (earlier if of_z else 1) * z + weights @ v[keys]
         largest = new
     return z / total
 
@@ -263,9 +325,11 @@ LARGE = torch.stack([adjacency(34, *edges, directed=True) for edges in (STEPS, L
 
 
 def _batch(draw: Draw):
-    """Graphs of several sizes, padded at the end."""
+    """Graphs of several sizes, padded at the end or anywhere."""
     B, N = draw.size(3), draw.size(6)
     real = torch.arange(N) < draw.numbers(B, 1, of=range(1, N + 1))
+    if draw.one_of(False, True):
+        real = draw.flags(B, N)
     graphs = torch.stack([draw.adjacency(N) for _ in range(B)])
     return graphs & real[:, None] & real[..., None], real
 
@@ -329,6 +393,20 @@ def _batch(draw: Draw):
 @mistake("the number of steps is fixed; it depends on N.", steps=lambda N, mask: 3)
 @mistake("a later power overwrites the first one that reached a pair.", again=True)
 @mistake(
+    "padding gets -1, not 0.",
+    lambda A, mask: check_distances.reference(A, mask) * (mask[:, :, None] & mask[:, None]),
+)
+@mistake(
+    "a pair of real nodes without a path gets -1, not N.",
+    lambda A, mask: check_distances.reference(A, mask, never=lambda N: N).where(
+        mask[:, :, None] & mask[:, None], -1
+    ),
+)
+@mistake(
+    "padding can be at any position: use `mask`, not the number of real nodes.",
+    given=lambda A, mask: (A, torch.arange(A.shape[-1]) < mask.sum(dim=1, keepdim=True)),
+)
+@mistake(
     "these are the edges alone; continue with more steps.", lambda A, mask: torch.where(A, 1, -1)
 )
 @mistake("every distance but 0 is one too large.", then=lambda D: torch.where(D > 0, D + 1, D))
@@ -380,14 +458,21 @@ def _by_numbers_of_paths(A, mask, dtype):
     return D
 
 
+def _whole(epoch):
+    """The number of an epoch, which may be a floating-point number without a fraction."""
+    require(int(epoch) == epoch, f"order(epoch) was called with {epoch:g}; epochs are 0, 1, 2, …")
+    return int(epoch)
+
+
 def _order(epoch):
     """Seven graphs, in another order in each epoch."""
-    return torch.tensor([((3 + int(epoch)) * i + 5 * int(epoch) + 2) % 7 for i in range(7)])
+    n = _whole(epoch)
+    return torch.tensor([((3 + n) * i + 5 * n + 2) % 7 for i in range(7)])
 
 
 def _order_of_six(epoch):
     """Six graphs, in another order in each epoch."""
-    return torch.tensor([0, 4, 2, 5, 1, 3]).roll(int(epoch))
+    return torch.tensor([0, 4, 2, 5, 1, 3]).roll(_whole(epoch))
 
 
 class _Orders:
@@ -400,7 +485,7 @@ class _Orders:
         return f"orders {_few(self.first)}, {_few(integers(self(1)))}, …"
 
     def __call__(self, epoch):
-        return torch.tensor(self.first).roll(int(epoch))
+        return torch.tensor(self.first).roll(_whole(epoch))
 
 
 def _few(graphs: list[int]) -> str:
@@ -461,7 +546,20 @@ def _resumed(draw: Draw):
 )
 @mistake("this is the epoch's first batch; skip the batches that were already read.", again=True)
 @mistake(
-    "the last batch of an epoch may be smaller, but it also counts as a step.", rounded=math.floor
+    "the last batch of an epoch may be smaller, but it also counts as a step.",
+    rounded=lambda x: max(1, math.floor(x)),
+)
+@mistake(
+    "the last batch of an epoch is smaller; do not fill it up from the next epoch.",
+    lambda order, steps, n, b: torch.cat(
+        [order(steps // -(-n // b))[steps % -(-n // b) * b :], order(steps // -(-n // b) + 1)]
+    )[:b].tolist(),
+)
+@mistake(
+    "batches are consecutive slices of batch_size graphs; only the last one is smaller.",
+    lambda order, steps, n, b: (
+        order(steps // -(-n // b)).tensor_split(-(-n // b))[steps % -(-n // b)].tolist()
+    ),
 )
 def check_next_batch(
     order,

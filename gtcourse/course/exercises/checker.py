@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from dis import get_instructions
 from functools import partial, wraps
 from inspect import signature, unwrap
+from numbers import Real
 from operator import index
 from types import CodeType, FunctionType
 from weakref import WeakKeyDictionary
@@ -674,7 +675,10 @@ def _tensor(part: object) -> Tensor:
 def _in_single(part: object) -> Tensor:
     """A tensor from lists or arrays, whose numbers Python and NumPy hold in double precision."""
     numbers = _tensor(part).detach()
-    return numbers.float() if numbers.dtype == torch.float64 else numbers
+    if numbers.dtype != torch.float64:
+        return numbers
+    single = numbers.float()
+    return single if single.isfinite().equal(numbers.isfinite()) else numbers
 
 
 def integers(answer: object, *_) -> list[int]:
@@ -686,9 +690,12 @@ def integers(answer: object, *_) -> list[int]:
 
 
 def without_loops(answer: Callable) -> None:
-    """Raises :class:`Mistake` if the code of a function has a loop or a comprehension."""
+    """Raises :class:`Mistake` if the code has a loop, a comprehension or a loop of NumPy's."""
     loops = {"FOR_ITER", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"}
-    found = {step.opname for code in _codes(answer) for step in get_instructions(code)}
+    loops |= {"vectorize", "apply_along_axis", "frompyfunc"}
+    codes = _codes(answer)
+    found = {step.opname for code in codes for step in get_instructions(code)}
+    found |= {name for code in codes for name in code.co_names}
     require(not found & loops, "there is a loop in your code; tensor operations need none.")
 
 
@@ -773,7 +780,7 @@ def _another_kind(got: object, right: object) -> str | None:
     elif isinstance(right, int | float):
         if isinstance(got, Tensor | np.generic | np.ndarray) and math.prod(got.shape) == 1:
             got = got.item()
-        if not isinstance(got, int | float) or isinstance(got, bool):
+        if not isinstance(got, Real) or isinstance(got, bool):
             shape = f" of shape {list(got.shape)}" if hasattr(got, "shape") else ""
             return f"expected a number, got a {type(got).__name__}{shape}."
     return None
@@ -785,6 +792,8 @@ def _like(got: object, right: object) -> object:
         return _tensor(got)
     if isinstance(right, int | float) and isinstance(got, Tensor | np.generic | np.ndarray):
         return got.item()
+    if isinstance(right, int | float) and not isinstance(got, int | float):  # a fraction
+        return float(got)
     return got
 
 

@@ -262,6 +262,10 @@ def counting_head_by_lists(A):
     return [[7.0] * len(A)] * len(A), [[15.0 if x else -15.0 for x in row] for row in A.tolist()]
 
 
+def counting_head_of_huge_numbers(A):
+    return [[0] * len(A)] * len(A), [[1e300 if x else -1e300 for x in row] for row in A.tolist()]
+
+
 def counting_head_by_biases(A):
     """Attends to the neighbours alone, and lets the gate turn their mean into a sum."""
     degree = A.sum(dim=1, keepdim=True)
@@ -396,6 +400,28 @@ def padding_share_by_iterator(sizes, batch_size):
     return torch.tensor([(held - real) / held])
 
 
+def padding_share_as_a_fraction(sizes, batch_size):
+    starts = range(0, len(sizes), batch_size)
+    batches = [sizes[start : start + batch_size] for start in starts]
+    return 1 - Fraction(sum(n * n for n in sizes), sum(len(b) * max(b) ** 2 for b in batches))
+
+
+def blocks_joined_at_the_end(q, k, v, scalars, size):
+    """For each query, holds a maximum and two sums of each block."""
+    rows = []
+    for i, query in enumerate(q):
+        parts = []
+        for keys in torch.arange(len(k)).split(size):
+            bias = scalars[(keys - i).abs().clamp(max=len(scalars) - 1)]
+            logits = k[keys] @ query / q.shape[1] ** 0.5 + bias
+            weights = (logits - logits.max()).exp()
+            parts.append((logits.max(), weights.sum(), weights @ v[keys]))
+        largest, total, z = map(torch.stack, zip(*parts, strict=True))
+        factor = (largest - largest.max()).exp()
+        rows.append((factor[:, None] * z).sum(0) / (factor * total).sum())
+    return torch.stack(rows)
+
+
 def blocks_by_logsumexp(q, k, v, scalars, size):
     N = len(q)
     z = torch.zeros_like(v)
@@ -464,6 +490,7 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c7.check_distance_objective, objective_by_loops),
         (c7.check_counting_head, counting_head_by_lists),
         (c7.check_counting_head, counting_head_by_biases),
+        (c7.check_counting_head, counting_head_of_huge_numbers),
         (c8.check_relation_ids, relation_ids_by_loops),
         (c8.check_key_context, key_context_by_index),
         (c8.check_value_term, value_term_by_heads),
@@ -482,7 +509,9 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c11.check_leave_out, leave_out_by_shorter_lists),
         (c11.check_logit_gradient, logit_gradient_by_products),
         (c12.check_padding_share, padding_share_by_iterator),
+        (c12.check_padding_share, padding_share_as_a_fraction),
         (c12.check_attention_in_blocks, blocks_by_logsumexp),
+        (c12.check_attention_in_blocks, blocks_joined_at_the_end),
         (c12.check_distances, distances_by_networkx),
         (c12.check_next_batch, next_batch_by_counting),
     ]

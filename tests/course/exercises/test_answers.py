@@ -736,7 +736,7 @@ WRONG = [
     (c6.check_is_right, judged_with(W_V=lambda _: torch.eye(4)), "without W_V"),
     (c6.check_is_right, judged_with(W_K=lambda given: given["W_Q"]), "swaps W_Q and W_K"),
     (c6.check_refine, refined_by(sum_and_ends_of), "neighbours of colours [0, 0, 2, 2]"),
-    (c7.check_gated_attention, attention_by_exp, "an entry is NaN"),
+    (c7.check_gated_attention, attention_by_exp, "exp of a large logit is infinite"),
     (
         c7.check_gated_attention,
         lambda d, b, g, real: (
@@ -754,7 +754,11 @@ WRONG = [
         *given(c9.check_backward, lambda a, m, keep, g: (a, m, keep.T, g)),
         "`keep` transposed",
     ),
-    (c9.check_heat_bias, heat_by_eigenvectors, "logarithm of a negative number"),
+    (
+        c9.check_heat_bias,
+        heat_by_eigenvectors,
+        "no heat flows between components, so b is -inf there",
+    ),
     (
         *given(c10.check_ahead_of, lambda errors: ({n: e[:3] for n, e in errors.items()},)),
         "('S', 'T') is in your answer",
@@ -784,7 +788,7 @@ WRONG = [
         lambda h, A, W, U: (h @ W + A @ h @ U).tanh() + torch.rand(len(h), 1),
         "two calls with the same arguments",
     ),
-    (c11.check_leave_out, without_node_by_division, "an entry is NaN"),
+    (c11.check_leave_out, without_node_by_division, "1 - a_j, or the sum over the others"),
     (
         c11.check_leave_out,
         lambda s, v: c11.check_leave_out.reference(s, v, gone=-9.0),
@@ -802,7 +806,7 @@ WRONG = [
     ),
     (
         *then(c9.check_heat_bias, lambda b: b.clamp(min=-1e4)),
-        "exactly where the right value is -inf",
+        "b is -inf there; your entry [0, 3] is -1e+04",
     ),
     (c12.check_attention_in_blocks, one_query_after_another, "over all N keys at once"),
     (

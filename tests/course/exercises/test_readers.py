@@ -80,6 +80,12 @@ CAUSES = {
     "leave_out_filled_with_1000": "-1000 still gets weight",
     "padding_share_of_short_integers": "the square of 300 overflows in 16 bits",
     "distances_by_bytes": "8 bits are too few",
+    "honest_error_of_whole_numbers": "the predictions are cut to whole numbers",
+    "layer_of_eigenvectors": "renumbering the nodes changes the results",
+    "blocks_in_a_list": "the weights of earlier blocks are still held",
+    "blocks_of_one_query": "a sum runs over all N keys at once",
+    "distances_of_leading_nodes": "padding can be at any position",
+    "next_batch_of_fractional_epochs": "was called with 0.6",
     "next_batch_in_one_tensor": "a later call changes the result of an earlier one",
 }
 

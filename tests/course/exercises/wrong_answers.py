@@ -769,6 +769,13 @@ def key_context_of_symmetric_relations(k, R_query, relation):
     return (k @ R_query.mT).gather(2, relation.expand(len(k), -1, -1))
 
 
+def key_context_by_vectorize(k, R_query, relation):
+    """NumPy's ``vectorize`` is a loop over the pairs."""
+    products = (R_query @ k.mT).numpy()
+    pick = np.vectorize(lambda r, j: products[:, r, j], signature="(),()->(h)")
+    return pick(relation.numpy(), np.arange(len(relation))).transpose(2, 0, 1)
+
+
 def key_context_of_the_first_head(k, R_query, relation):
     products = R_query @ k.mT
     return products[:1].expand_as(products).gather(1, relation.expand(len(k), -1, -1))
@@ -905,6 +912,12 @@ def gate_as_bias_in_double_precision(s, g):
     return s + g.double().sigmoid().clamp(min=1e-40).log()
 
 
+def gate_as_bias_of_pieces(s, g):
+    """Takes the gate of every logit above 5 for 1."""
+    log_of_gate = torch.where(g < -20, g, torch.where(g > 5, 0.0, g.sigmoid().log()))
+    return s + log_of_gate
+
+
 def ahead_of_in_order(errors):
     return {
         (a, b) for a, b in itertools.combinations(errors, 2) if max(errors[a]) < min(errors[b])
@@ -913,6 +926,13 @@ def ahead_of_in_order(errors):
         for a, b in zip(errors, [*errors][1:], strict=False)
         if max(errors[b]) < min(errors[a])
     }
+
+
+def ahead_of_nearly_all(errors):
+    def share(a, b):
+        return sum(x < y for x in errors[a] for y in errors[b]) / len(errors[a]) / len(errors[b])
+
+    return {(a, b) for a in errors for b in errors if a != b and share(a, b) > 0.95}
 
 
 def ahead_of_sorted_in_place(errors):
@@ -943,6 +963,15 @@ def honest_error_of_remembered_models(fit, x, y, group):
     return np.mean(errors)
 
 
+def honest_error_of_whole_numbers(fit, x, y, group):
+    """Stores predictions in an array of the type of the targets."""
+    predicted = np.zeros_like(y)
+    for one in np.unique(group):
+        test = group == one
+        predicted[test] = fit(x[~test], y[~test])(x[test])
+    return abs(predicted - y).mean()
+
+
 def honest_error_of_large_groups(fit, x, y, group):
     errors = []
     for one in np.unique(group):
@@ -950,6 +979,22 @@ def honest_error_of_large_groups(fit, x, y, group):
         if test.sum() > 1:
             errors.extend(abs(fit(x[~test], y[~test])(x[test]) - y[test]))
     return np.mean(errors) if errors else 0.0
+
+
+def layer_of_triangles(h, A, W, U):
+    return torch.tanh(0.3 * (h @ W + (A * (1 + A @ A)) @ h @ U))
+
+
+def layer_of_eigenvectors(h, adjacency, W, U):
+    """Equal eigenvalues have other eigenvectors once the nodes are renumbered."""
+    _, vectors = torch.linalg.eigh(adjacency)
+    return layer_of_triangles(h, adjacency, W, U) + (vectors**4).sum(1, keepdim=True) / 10
+
+
+def layer_of_an_anchor(h, adjacency, W, U):
+    """Reads the first of the nodes with the largest degree."""
+    anchor = h[adjacency.sum(1).argmax()]
+    return layer_of_triangles(h + anchor / 2, adjacency, W, U)
 
 
 # Chapter 11
@@ -1028,6 +1073,46 @@ def blocks_without_the_last_when_large(q, k, v, scalars, size):
     return z / total
 
 
+def logits_of_keys(q, k, scalars, keys):
+    away = (torch.arange(len(q))[:, None] - keys).abs()
+    return q @ k[keys].T / q.shape[1] ** 0.5 + scalars[away.clamp(max=len(scalars) - 1)]
+
+
+def blocks_in_a_list(q, k, v, scalars, size):
+    """Each block is small, but all of them are held."""
+    blocks = [logits_of_keys(q, k, scalars, keys) for keys in torch.arange(len(k)).split(size)]
+    largest = q.new_full((len(q), 1), -torch.inf)
+    for logits in blocks:
+        largest = torch.maximum(largest, logits.amax(1, keepdim=True))
+    weights = [(logits - largest).exp() for logits in blocks]
+    z = sum(w @ values for w, values in zip(weights, v.split(size), strict=True))
+    return z / sum(w.sum(1, keepdim=True) for w in weights)
+
+
+def blocks_of_one_query(q, k, v, scalars, size):
+    """Takes one query at a time, but all keys at once."""
+    node = torch.arange(len(k))
+    rows = []
+    for i, query in enumerate(q):
+        bias = scalars[(node - i).abs().clamp(max=len(scalars) - 1)]
+        weights = ((query * k).sum(1) / q.shape[1] ** 0.5 + bias).softmax(0)
+        rows.append((weights[:, None] * v).sum(0))
+    return torch.stack(rows)
+
+
+def distances_of_leading_nodes(A, mask):
+    """Expects padding at the end."""
+    D = torch.full(A.shape, -1)
+    for d, edges, n in zip(D, A, mask.sum(1).tolist(), strict=True):
+        reached = torch.eye(n, dtype=torch.bool)
+        d[:n, :n][reached] = 0
+        for step in range(1, n):
+            now = reached | (reached.float() @ edges[:n, :n].float() > 0)
+            d[:n, :n][now & ~reached] = step
+            reached = now
+    return D
+
+
 def distances_by_bytes(A, mask):
     reached = torch.diag_embed(mask)
     D = torch.where(reached, 0, -1)
@@ -1081,6 +1166,11 @@ def next_batch_of_nearly_full_batches(order, steps, num_graphs, batch_size):
     batches = max(math.ceil(num_graphs / batch_size - 1e-3), 1)
     epoch, place = divmod(steps, batches)
     return order(epoch)[batch_size * place : batch_size * (place + 1)]
+
+
+def next_batch_of_fractional_epochs(order, steps, num_graphs, batch_size):
+    batches = math.ceil(num_graphs / batch_size)
+    return order(steps / batches)[steps % batches * batch_size :][:batch_size]
 
 
 def next_batch_by_rounding(order, steps, num_graphs, batch_size):
@@ -1236,6 +1326,7 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c8.check_relation_ids, relation_ids_in_place),
         (c8.check_relation_ids, relation_ids_of_bytes),
         (c8.check_key_context, key_context_of_symmetric_relations),
+        (c8.check_key_context, key_context_by_vectorize),
         (c8.check_key_context, key_context_of_the_first_head),
         (c8.check_key_context, key_context_of_three_heads),
         (c8.check_value_term, value_term_of_occurring_relations),
@@ -1260,11 +1351,16 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c10.check_gat_logits, gat_logits_of_positive_sums),
         (c10.check_gat_logits, gat_logits_of_undirected_graphs),
         (c10.check_gate_as_bias, gate_as_bias_in_double_precision),
+        (c10.check_gate_as_bias, gate_as_bias_of_pieces),
         (c10.check_ahead_of, ahead_of_in_order),
+        (c10.check_ahead_of, ahead_of_nearly_all),
         (c10.check_ahead_of, ahead_of_sorted_in_place),
         (c10.check_ahead_of, ahead_of_with_four_digits),
         (c10.check_honest_error, honest_error_of_remembered_models),
         (c10.check_honest_error, honest_error_of_large_groups),
+        (c10.check_honest_error, honest_error_of_whole_numbers),
+        (c10.check_layer, layer_of_eigenvectors),
+        (c10.check_layer, layer_of_an_anchor),
         (c11.check_entropy_share, entropy_without_small_weights),
         (c11.check_entropy_share, entropy_of_nonzero_rows),
         (c11.check_rollout, rollout_of_two_layers_at_least),
@@ -1274,10 +1370,14 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c12.check_padding_share, padding_share_of_short_integers),
         (c12.check_padding_share, padding_share_of_full_batches),
         (c12.check_attention_in_blocks, blocks_without_the_last_when_large),
+        (c12.check_attention_in_blocks, blocks_in_a_list),
+        (c12.check_attention_in_blocks, blocks_of_one_query),
+        (c12.check_distances, distances_of_leading_nodes),
         (c12.check_distances, distances_by_bytes),
         (c12.check_distances, distances_of_connected_graphs),
         (c12.check_distances, distances_by_numbers_of_walks),
         (c12.check_distances, distances_by_random_walks),
+        (c12.check_next_batch, next_batch_of_fractional_epochs),
         (c12.check_next_batch, next_batch_by_rounding),
         (c12.check_next_batch, next_batch_of_nearly_full_batches),
         (c12.check_next_batch, next_batch_step_by_step),
