@@ -105,12 +105,12 @@ def graphs_for(model: CGT, data: GraphDataset) -> dict[str, Any]:
     bonds, types = [], []
     N = max(graph.num_nodes for graph in data.graphs)
     splits = {"train": data.train, "val": data.val, "test": data.test}
-    first: dict[str, int] = {}
+    places: dict[str, tuple[int, int]] = {}
     sizes, targets = [], []
     total = 0
     for name, graphs in splits.items():
-        first[name] = total
         batch = collate(graphs, num_nodes=N)
+        places[name] = (total, total + batch.num_graphs)
         total += batch.num_graphs
         for index in torch.arange(batch.num_graphs).split(500):
             part = batch.select(index)
@@ -127,16 +127,24 @@ def graphs_for(model: CGT, data: GraphDataset) -> dict[str, Any]:
         "types": torch.cat(types),
         "bonds": torch.cat(bonds),
         "targets": torch.cat(targets),
-        "first": first | {"end": total},
+        "splits": places,
     }
 
 
-def ablated(seed: int, num_layers: int, rows: int, N: int, share: float) -> Tensor:
+def draw_ablation(seed: int, num_layers: int, rows: int, N: int, share: float) -> Tensor:
     """The factors of all pairs in a step, as the kernels draw them, ``[layers, rows, N]``."""
     count = num_layers * rows * N
     factors = torch.empty(count)
     csa_step.kept_kernel[(-(-count // 1024),)](factors, seed, count, share, 1024)
     return factors.view(num_layers, rows, N)
+
+
+def set_ablation(model: CGT, factors: Tensor) -> None:
+    """Gives each layer the factors of its pairs, ``[layers, B N, N]``, in place of random ones."""
+    N = factors.shape[-1]
+    for layer, of_layer in zip(model.layers, factors, strict=True):
+        of_pairs = of_layer.view(-1, 1, N, N).double()  # [B, 1, N, N], the same in all channels
+        layer.attention.ablation = lambda h, of_pairs=of_pairs: of_pairs
 
 
 def expected(recipe: Recipe, state: dict[str, Any], data: GraphDataset) -> dict[str, Any]:
@@ -157,10 +165,8 @@ def expected(recipe: Recipe, state: dict[str, Any], data: GraphDataset) -> dict[
     batch = in_float64(collate([*data.train][:count], num_nodes=N))
     model = model.double().train()
     seed = 12345
-    factors = ablated(seed, num_layers, settings["batch_size"] * N, N, config.edge_ablation)
-    for number, layer in enumerate(model.layers):
-        of_layer = factors[number, : count * N].view(count, 1, N, N).double()
-        layer.attention.ablation = lambda h, factors=of_layer: factors
+    factors = draw_ablation(seed, num_layers, settings["batch_size"] * N, N, config.edge_ablation)
+    set_ablation(model, factors[:, : count * N])
     loss = recipe.task.loss(model(batch), batch)
     loss.backward()
     gradients = {name: parameter.grad for name, parameter in model.named_parameters()}

@@ -78,6 +78,13 @@ def statistics(stats, count, c, D: tl.constexpr, EPS: tl.constexpr, EVAL: tl.con
 
 
 @triton.jit
+def move_towards(stored, value, MOMENTUM: tl.constexpr):
+    """The update of a running statistic of batch norm."""
+    old = tl.load(stored)
+    tl.store(stored, old + MOMENTUM * (value - old))
+
+
+@triton.jit
 def channels(H: tl.constexpr, K: tl.constexpr):
     """The number of each channel by head and channel of the head, ``[H, K]``."""
     return tl.arange(0, H)[:, None] * K + tl.arange(0, K)[None, :]
@@ -284,9 +291,8 @@ def project_kernel(
 
 
 @triton.jit
-def exponentials(score, terms, top, pair, c, real, d: tl.constexpr, CLIP: tl.constexpr):
-    """The exponentials of the logits, ``[J, H, K]``, and whether their logits have a gradient."""
-    logit = score[:, :, None] + tl.load(terms + pair * 2 * d + c[None], mask=real, other=0.0)
+def exponentials(logit, top, real, CLIP: tl.constexpr):
+    """The exponentials of logits, ``[J, H, K]``, and whether the logits have a gradient."""
     if CLIP == 0.0:
         product = tl.where(real, tl.exp(logit - top), 0.0)
         has_gradient = real
@@ -335,12 +341,12 @@ def attend_rows(
     q = tl.load(qkv + row * 3 * d + c)  # [H, K]
     k = tl.load(qkv + key + d, mask=real, other=0.0)  # [J, H, K]
     score = tl.sum(q[None] * k, axis=2) * scale  # [J, H]
+    logit = score[:, :, None] + tl.load(terms + pair * 2 * d + c[None], mask=real, other=0.0)
     top = tl.zeros((1, H, K), tl.float32)
     if CLIP == 0.0:
-        logit = score[:, :, None] + tl.load(terms + pair * 2 * d + c[None], mask=real, other=0.0)
         top = tl.max(tl.where(real, logit, float("-inf")), axis=0)[None]
         tl.store(largest + row * d + c[None], top)
-    product, _ = exponentials(score, terms, top, pair, c, real, d, CLIP)
+    product, _ = exponentials(logit, top, real, CLIP)
     weight_sum = tl.sum(product, axis=0)  # [H, K]
     v = tl.load(qkv + key + 2 * d, mask=real, other=0.0)
     v += tl.load(terms + pair * 2 * d + d + c[None], mask=real, other=0.0)
@@ -670,10 +676,11 @@ def query_rows(
     q = tl.load(qkv + row * 3 * d + c)  # [H, K]
     k = tl.load(qkv + key + d, mask=real, other=0.0)  # [J, H, K]
     score = tl.sum(q[None] * k, axis=2) * scale  # [J, H]
+    logit = score[:, :, None] + tl.load(terms + pair * 2 * d + c[None], mask=real, other=0.0)
     top = tl.zeros((1, H, K), tl.float32)
     if CLIP == 0.0:
         top = tl.load(largest + row * d + c)[None]
-    product, has_gradient = exponentials(score, terms, top, pair, c, real, d, CLIP)
+    product, has_gradient = exponentials(logit, top, real, CLIP)
     scaled = grad_z_row / tl.load(total + row * d + c)  # [H, K]
     weighted = product * scaled[None]
     kept = kept_pairs(seed, (layer * R + row) * N + j, SHARE)
@@ -833,10 +840,11 @@ def key_rows(
     q = tl.load(qkv + row[:, None, None] * 3 * d + c[None], mask=real, other=0.0)  # [J, H, K]
     k = tl.load(qkv + column * 3 * d + d + c)  # [H, K]
     score = tl.sum(q * k[None], axis=2) * scale  # [J, H]
+    logit = score[:, :, None] + tl.load(terms + pair * 2 * d + c[None], mask=real, other=0.0)
     top = tl.zeros((1, H, K), tl.float32)
     if CLIP == 0.0:
         top = tl.load(largest + node, mask=real, other=0.0)
-    product, has_gradient = exponentials(score, terms, top, pair, c, real, d, CLIP)
+    product, has_gradient = exponentials(logit, top, real, CLIP)
     sums = tl.load(total + node, mask=real, other=1.0)
     weighted = product * tl.load(grad_z + node, mask=real, other=0.0) / sums
     kept = kept_pairs(seed, (layer * R + row) * N + column % N, SHARE)
@@ -1006,16 +1014,15 @@ def weight_grad_kernel(
     work, parameters_grad, tiles, R, T: tl.constexpr, BLOCK: tl.constexpr, PRECISION: tl.constexpr
 ):
     """A tile of the gradient of a weight: the sum over rows of (gradient of output) x (input)."""
-    tile = tiles + tl.program_id(0) * 10
+    tile = tiles + tl.program_id(0) * 8
     gradient = work + tl.load(tile)
     gradient_stride = tl.load(tile + 1)
     num_outputs = tl.load(tile + 2)
     inputs = work + tl.load(tile + 3)
-    input_stride = tl.load(tile + 4)
+    input_stride = tl.load(tile + 4)  # also that of the weight, which has a column for each input
     num_inputs = tl.load(tile + 5)
     result = parameters_grad + tl.load(tile + 6)
-    result_stride = tl.load(tile + 7)
-    bias = tl.load(tile + 8)
+    bias = tl.load(tile + 7)
     o = tl.arange(0, T)
     i = tl.arange(0, T)
     total = tl.zeros((T, T), tl.float32)
@@ -1036,7 +1043,7 @@ def weight_grad_kernel(
         total += tl.dot(tl.trans(g), x, input_precision=PRECISION)
         bias_total += tl.sum(g, axis=0)
     inside = (o < num_outputs)[:, None] & (i < num_inputs)[None]
-    tl.store(result + o[:, None] * result_stride + i[None], total, mask=inside)
+    tl.store(result + o[:, None] * input_stride + i[None], total, mask=inside)
     if bias >= 0:
         tl.store(parameters_grad + bias + o, bias_total, mask=o < num_outputs)
 
@@ -1090,16 +1097,15 @@ def finish_kernel(
         mean = tl.load(stats + program * 2 * d + c) / count
         variance = tl.load(stats + program * 2 * d + d + c) / count - mean * mean
         variance = tl.maximum(variance, 0.0) * unbiased
-        old = running + program * 2 * d + c
-        tl.store(old, tl.load(old) + MOMENTUM * (mean - tl.load(old)))
-        tl.store(old + d, tl.load(old + d) + MOMENTUM * (variance - tl.load(old + d)))
+        stored = running + program * 2 * d + c
+        move_towards(stored, mean, MOMENTUM)
+        move_towards(stored + d, variance, MOMENTUM)
     elif program == NORMS:
         mean = tl.load(walk_stats + f) / count
         variance = tl.load(walk_stats + F + f) / count - mean * mean
         variance = tl.maximum(variance, 0.0) * unbiased
-        old = running_walks + f
-        tl.store(old, tl.load(old) + MOMENTUM * (mean - tl.load(old)))
-        tl.store(old + F, tl.load(old + F) + MOMENTUM * (variance - tl.load(old + F)))
+        move_towards(running_walks + f, mean, MOMENTUM)
+        move_towards(running_walks + F + f, variance, MOMENTUM)
         at = c[:, None] * F + f[None]
         walk_part = (c >= TYPE_CHANNELS)[:, None] & (f < STEPS)[None]
         of_type = tl.load(grads + at_types + at)
@@ -1218,21 +1224,20 @@ def shapes(num_layers: int) -> dict[str, tuple[int, ...]]:
     }
 
 
-def places(num_layers: int) -> dict[str, int]:
-    """Where each parameter begins in the vector of all, and under "" how long that is."""
-    result = {}
-    total = 0
+def places(num_layers: int) -> tuple[dict[str, int], int]:
+    """Where each parameter begins in the vector of all, and how long that vector is."""
+    at = {}
+    length = 0
     for name, shape in shapes(num_layers).items():
-        result[name] = total
-        total += -(-math.prod(shape) // 16) * 16
-    result[""] = total
-    return result
+        at[name] = length
+        length += -(-math.prod(shape) // 16) * 16
+    return at, length
 
 
 def packed(tensors: dict[str, Tensor], num_layers: int) -> Tensor:
     """The vector of all parameters, from tensors with the names of the model's."""
-    at = places(num_layers)
-    vector = torch.zeros(at[""], dtype=torch.float32)
+    _, length = places(num_layers)
+    vector = torch.zeros(length, dtype=torch.float32)
     for name, view in _parts(vector, num_layers):
         view.copy_(tensors[name])
     return vector
@@ -1249,7 +1254,7 @@ def unpacked(vector: Tensor, num_layers: int) -> dict[str, Tensor]:
 
 def _parts(vector: Tensor, num_layers: int) -> Iterator[tuple[str, Tensor]]:
     """The name of each of the model's parameters, and its part of the vector."""
-    at = places(num_layers)
+    at, _ = places(num_layers)
     d, b, t = WIDTH, BOND_CHANNELS, TYPE_CHANNELS
 
     def view(name: str) -> Tensor:
@@ -1312,11 +1317,12 @@ class Graphs(NamedTuple):
     walk_sums: Tensor  #: of the walks and of their squares over the nodes of a graph, ``[G, 64]``
     features: Tensor  #: of pairs, ``[G, N, N, 32]``
     targets: Tensor  #: ``[G]``
-    first: dict[str, int]  #: of each split, and under "end" how many there are
+    splits: dict[str, tuple[int, int]]  #: the first graph of each split, and the end of the split
 
     def number(self, split: str) -> int:
-        names = [*self.first]
-        return self.first[names[names.index(split) + 1]] - self.first[split]
+        """How many graphs a split has."""
+        first, end = self.splits[split]
+        return end - first
 
 
 def graphs_of(start: dict[str, Any], device: torch.device) -> Graphs:
@@ -1350,7 +1356,7 @@ def graphs_of(start: dict[str, Any], device: torch.device) -> Graphs:
         sums.float().contiguous(),
         features,
         start["targets"].to(device, torch.float32),
-        start["first"],
+        start["splits"],
     )
 
 
@@ -1413,13 +1419,12 @@ class Model:
         self.precision = precision
         self.device = graphs.sizes.device
         self.N = graphs.types.shape[1]
-        self.at = places(num_layers)
-        count = self.at[""]
-        self.values = self.zeros(count)
-        self.first = self.zeros(count)
-        self.second = self.zeros(count)
+        self.at, self.length = places(num_layers)
+        self.values = self.zeros(self.length)
+        self.first = self.zeros(self.length)
+        self.second = self.zeros(self.length)
         # After the gradients, scratch of weight_grad_kernel: of the walks, then a sum of rows.
-        self.grads = self.zeros(count + WIDTH * FEATURES + WIDTH)
+        self.grads = self.zeros(self.length + WIDTH * FEATURES + WIDTH)
         self.running = self.zeros(2 * num_layers, 2, WIDTH)
         self.running_walks = self.zeros(2, FEATURES)
         self.order = torch.zeros(steps * batch_size, dtype=torch.int32, device=self.device)
@@ -1436,8 +1441,11 @@ class Model:
         self.grad_map = self.zeroed[2 * stats : 2 * stats + FEATURES * 2 * WIDTH]
         self.norm = self.zeroed[2 * stats + FEATURES * 2 * WIDTH :]
         self.walk_stats = self.zeros(2, FEATURES)
-        self.training = Buffers(self, batch_size, for_training=True)
-        self.tiles = self.training.tiles(self.at, count).to(self.device)
+        self.training = Buffers(self, batch_size, num_layers)
+        self.grad_x = self.zeros(self.training.rows, WIDTH)
+        self.grad_z = self.zeros(self.training.rows, WIDTH)
+        self.grad_terms = torch.zeros_like(self.training.terms)
+        self.tiles = self.training.tiles(self.at, self.length).to(self.device)
         places_of_norms = [
             self.at[f"{layer} norm {number}"] for layer in range(num_layers) for number in (1, 2)
         ]
@@ -1659,7 +1667,7 @@ class Model:
                 buffers.of("a", layer),
                 buffers.of("grad u2", layer),
                 buffers.of("grad a", layer),
-                buffers.grad_x,
+                self.grad_x,
                 R,
                 N,
                 d,
@@ -1670,7 +1678,7 @@ class Model:
                 num_warps=8,
             )
             query_grad_kernel[(R,)](
-                buffers.grad_x,
+                self.grad_x,
                 buffers.of("u1", layer),
                 self.sums[2 * layer],
                 self.grad_sums[2 * layer],
@@ -1684,8 +1692,8 @@ class Model:
                 buffers.of("total", layer),
                 buffers.of("largest", layer),
                 buffers.of("grad u1", layer),
-                buffers.grad_z,
-                buffers.grad_terms,
+                self.grad_z,
+                self.grad_terms,
                 buffers.of("grad qkv", layer),
                 self.seeds,
                 scale,
@@ -1704,7 +1712,7 @@ class Model:
                 buffers.of("z", layer),
                 buffers.of("total", layer),
                 buffers.of("largest", layer),
-                buffers.grad_z,
+                self.grad_z,
                 buffers.of("grad qkv", layer),
                 self.seeds,
                 scale,
@@ -1739,7 +1747,7 @@ class Model:
             buffers.ids,
             buffers.sizes,
             self.graphs.features,
-            buffers.grad_terms,
+            self.grad_terms,
             self.grad_map,
             N,
             d,
@@ -1751,7 +1759,7 @@ class Model:
         weight_grad_kernel[(len(self.tiles),)](
             buffers.work, self.grads, self.tiles, R, 32, 64, self.precision, num_warps=4
         )
-        scratch = self.grads[self.at[""] :]
+        scratch = self.grads[self.length :]
         finish_kernel[(2 * self.num_layers + 2,)](
             self.sums,
             self.grad_sums,
@@ -1791,9 +1799,8 @@ class Model:
 
     def update(self) -> None:
         """The step of the optimizer."""
-        count = self.at[""]
-        blocks = -(-count // 1024)
-        norm_kernel[(blocks,)](self.grads, self.norm, count, 1024)
+        blocks = -(-self.length // 1024)
+        norm_kernel[(blocks,)](self.grads, self.norm, self.length, 1024)
         adamw_kernel[(blocks,)](
             self.values,
             self.grads,
@@ -1803,7 +1810,7 @@ class Model:
             self.rates,
             self.counter,
             self.grad_clip,
-            count,
+            self.length,
             self.decay,
             *BETAS,
             ADAM_EPS,
@@ -1822,14 +1829,15 @@ class Buffers:
     Args:
         model: whose batches they hold.
         graphs: graphs in a batch.
-        for_training: whether there are gradients. Without them all layers share their memory.
+        layers: how many layers have memory of their own: all in training, where a gradient reads
+            it later. With 1 all layers share it.
     """
 
-    def __init__(self, model: Model, graphs: int, for_training: bool):
+    def __init__(self, model: Model, graphs: int, layers: int):
         device = model.device
         N, d = model.N, WIDTH
         self.rows = graphs * N
-        self.for_training = for_training
+        self.layers = layers
         self.ids = torch.zeros(graphs, dtype=torch.int32, device=device)
         self.sizes = torch.zeros(graphs, dtype=torch.int32, device=device)
         self.counts = torch.zeros(16, device=device)
@@ -1837,27 +1845,23 @@ class Buffers:
         self.terms = torch.zeros(self.rows * N * 2 * d, device=device)
         self.predictions = torch.zeros(graphs, device=device)
         self.widths = {"h": d, "u1": d, "u2": d, "qkv": 3 * d, "z": d, "total": d, "largest": d}
-        if for_training:
-            self.widths |= {"x": d, "a": HIDDEN, "grad u2": d, "grad a": HIDDEN, "grad u1": d}
-            self.widths |= {"grad qkv": 3 * d}
-        self.layers = model.num_layers if for_training else 1
+        self.widths |= {"x": d, "a": HIDDEN, "grad u2": d, "grad a": HIDDEN, "grad u1": d}
+        self.widths |= {"grad qkv": 3 * d}
         others = {"one hot": FEATURES, "walks": FEATURES, "last h": d, "grad h": d}
         others |= {"a1": HEAD_WIDTHS[0], "grad 1": HEAD_WIDTHS[0]}
         others |= {"a2": HEAD_WIDTHS[1], "grad 2": HEAD_WIDTHS[1], "grad 3": 1}
-        self.others = others if for_training else {}
         self.starts: dict[str, int] = {}
         total = 0
         for name, width in self.widths.items():
             self.starts[name] = total
             total += self.layers * self.rows * width
-        for name, width in self.others.items():
+        for name, width in others.items():
             self.starts[name] = total
             total += -(-self.rows * width // 16) * 16
         self.work = torch.zeros(total, device=device)
-        empty = self.work[:16]
 
         def other(name: str) -> Tensor:
-            return self.work[self.starts[name] :] if for_training else empty
+            return self.work[self.starts[name] :]
 
         self.one_hot = other("one hot")
         self.normal_walks = other("walks")
@@ -1868,15 +1872,10 @@ class Buffers:
         self.grad_1 = other("grad 1")
         self.grad_2 = other("grad 2")
         self.grad_3 = other("grad 3")
-        if for_training:
-            self.grad_x = torch.zeros(self.rows, d, device=device)
-            self.grad_z = torch.zeros(self.rows, d, device=device)
-            self.grad_terms = torch.zeros_like(self.terms)
 
     def place(self, name: str, layer: int) -> int:
-        return (
-            self.starts[name] + (layer if self.for_training else 0) * self.rows * self.widths[name]
-        )
+        """Where a layer's part of :attr:`work` begins."""
+        return self.starts[name] + (layer % self.layers) * self.rows * self.widths[name]
 
     def of(self, name: str, layer: int) -> Tensor:
         start = self.place(name, layer)
@@ -1927,9 +1926,7 @@ class Buffers:
                             width,
                             min(size, width - i),
                             weight + o * width + i,
-                            width,
                             own_bias,
-                            0,
                         ]
                     )
         return torch.tensor(rows)
@@ -1978,9 +1975,8 @@ class Run:
             precision=precision,
         )
         device = self.model.device
-        self.evaluated = Buffers(self.model, graphs.number("val"), for_training=False)
-        first = graphs.first["val"]
-        ids = torch.arange(first, first + graphs.number("val"), device=device)
+        self.evaluated = Buffers(self.model, graphs.number("val"), layers=1)
+        ids = torch.arange(*graphs.splits["val"], device=device)
         self.evaluated.ids.copy_(ids)
         self.evaluated.sizes.copy_(graphs.sizes[ids])
         self.targets = graphs.targets[ids]
@@ -2092,7 +2088,7 @@ def check(run: Run, expected: dict[str, Any]) -> None:
     model.first_seed.fill_(expected["seed"])
     model.forward(model.training, evaluate=False)
     model.backward()
-    found = model.grads[: model.at[""]].cpu().double()
+    found = model.grads[: model.length].cpu().double()
     gradient = expected["gradient"].double()
     difference = float((found - gradient).norm() / gradient.norm())
     run.load(state)  # the step has changed the running statistics

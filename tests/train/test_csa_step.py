@@ -79,19 +79,17 @@ def test_a_step_has_the_gradient_and_the_statistics_of_the_direct_form(clip, abl
     batch = csa_complete.in_float64(collate([data.train[i] for i in (2, 0, 1)], num_nodes=N))
     model = model.double().train()
     if ablation > 0:
-        factors = csa_complete.ablated(7, LAYERS, 4 * N, N, ablation)
+        factors = csa_complete.draw_ablation(7, LAYERS, 4 * N, N, ablation)
         assert set(factors.unique().tolist()) == {0.0, 2.0}
         assert abs(float(factors.mean()) - 1) < 0.1
-        for number, layer in enumerate(model.layers):
-            of_layer = factors[number, : 3 * N].view(3, 1, N, N).double()
-            layer.attention.ablation = lambda h, of_layer=of_layer: of_layer
+        csa_complete.set_ablation(model, factors[:, : 3 * N])
     prediction = model(batch)
     loss = recipe.task.loss(prediction, batch)
     loss.backward()
     assert_close(fast.training.predictions[:3].double(), prediction, rtol=1e-5, atol=1e-5)
     assert float(fast.loss) / 3 == pytest.approx(loss.item(), rel=1e-5)
     gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
-    found = csa_step.unpacked(fast.grads[: fast.at[""]], LAYERS)
+    found = csa_step.unpacked(fast.grads[: fast.length], LAYERS)
     norm = torch.cat([gradient.flatten() for gradient in gradients.values()]).norm()
     for name, gradient in gradients.items():
         assert float((found[name] - gradient).norm()) < 1e-5 * float(norm), name
