@@ -5,10 +5,10 @@
     python -m experiments.csa_bounded --folder FOLDER --control CONTROL --out RECORD.json
     python -m experiments.csa_bounded --folder FOLDER --store
 
-The third command stores the curves. The control has the same seed and no bound. The last command
-stores a run that has finished, with its test error and weights, as one of the recipe
-csa-rings-bounded/zinc, which is csa-rings/zinc with the bound. The run began before the package had
-this recipe.
+The control, which the second command trains, has the same seed and no bound. The third command
+stores the curves of both. The last command stores the record and the weights of a finished run as a
+run of the recipe csa-rings-bounded/zinc, which is csa-rings/zinc with the bound. (The run began
+before the package had this recipe.)
 
 The bound is that of the first author's earlier code (see :mod:`experiments.csa_divergence`). Two
 thousand epochs take about a day of one core. The record states the commit that the run began with.
@@ -17,8 +17,10 @@ thousand epochs take about a day of one core. The record states the commit that 
 import argparse
 import csv
 import json
+from collections import defaultdict
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 
@@ -51,6 +53,20 @@ def with_bound(clip: float) -> Recipe:
     recipe = with_form(get_recipe(NAME), "fused")
     config = recipe.build_model.args[0]
     return recipe.at(build_model=partial(CGT, replace(config, clip=clip)))
+
+
+def train(folder: Path, data: str, seed: int, clip: float) -> None:
+    """Starts the run in the folder, or resumes it."""
+    recipe = with_bound(clip)
+    run.train(
+        recipe,
+        run.data_for(recipe, data),
+        command=COMMAND,
+        seed=seed,
+        out=folder,
+        resume=None,
+        buckets=1,
+    )
 
 
 def rows_of_curve(folder: Path) -> list[dict[str, str]]:
@@ -121,29 +137,31 @@ def curves(folder: Path, control: Path) -> dict[str, object]:
 def store(folder: Path) -> None:
     """Stores the record and the weights of a run that has finished, under the recipe's name.
 
-    The record's settings are those of the recipe, so nothing in it counts as changed. The device
-    says which epochs a GPU computed.
+    The record of the run calls it csa-rings/zinc with another model. Its settings are those of
+    csa-rings-bounded/zinc in the form "fused", and the stored record says so.
 
     Raises:
         ValueError: The run has not finished, or its settings are not those of the recipe.
     """
     begun = json.loads((folder / RUN).read_text(encoding="utf-8"))
-    path = folder / record_filename(NAME, begun["seed"])
+    seed = begun["seed"]
+    path = folder / record_filename(NAME, seed)
     if not path.is_file():
         raise ValueError(f"{path} is missing; expected the record of a run that has finished.")
     record = read_record(path)
     weights = read_weights(record, folder)
     expected = with_form(get_recipe(BOUNDED), "fused").config()
-    keys = ("build_model", "batch_size", "epochs", "grad_clip", "optimizer", "schedule", "task")
-    if wrong := [key for key in keys if record.config[key] != expected[key]]:
+    described = {key: expected.pop(key) for key in ("name", "notes", "source", "changed")}
+    if wrong := [key for key, value in expected.items() if record.config[key] != value]:
         raise ValueError(
             f"{path} differs from the recipe {BOUNDED} in {', '.join(wrong)}; expected a run with "
             "its settings."
         )
-    described = {key: expected[key] for key in ("name", "notes", "source", "changed")}
     record.config = record.config | described
     record.name = BOUNDED
     record.command = f"{COMMAND} --folder FOLDER --data zinc12k.npz"
+    if seed != 0:
+        record.command += f" --seed {seed}"
     record.seconds = round(sum(seconds_of_epochs(folder)), 1)
     record.device = devices(begun.get("captured", []), len(record.curve), record.device)
     write_weights(record, weights, WEIGHTS / Path(record.weights_filename).name)
@@ -152,47 +170,58 @@ def store(folder: Path) -> None:
 
 
 def devices(captured: list[dict], epochs: int, cpu: str) -> str:
-    """Which machine computed which epochs, as :func:`tools.pages.spans` reads it."""
+    """Which machine computed which epochs, as :func:`tools.pages.spans` reads it.
+
+    Args:
+        captured: Parts of the run that :mod:`experiments.csa_step` computed.
+        epochs: Of the whole run.
+        cpu: What computed the other epochs.
+    """
     if not captured:
         return cpu
-    first = captured[0]["first epoch"]
-    end = captured[-1]["end"]
-    of_gpu = f"{captured[0]['device']} for epochs {first} to {end - 1}"
-    of_cpu = f"{cpu} for epochs 0 to {first - 1} and {end} to {epochs - 1}"
-    return f"{of_gpu} (python -m experiments.csa_complete), {of_cpu}"
+    machine_of = [cpu] * epochs
+    for part in captured:
+        for epoch in range(part["first epoch"], part["end"]):
+            machine_of[epoch] = part["device"]
+    pieces = defaultdict(list)
+    for machine, of_machine in groupby(range(epochs), key=machine_of.__getitem__):
+        numbers = [*of_machine]
+        pieces[machine].append(f"{numbers[0]} to {numbers[-1]}")
+    of_cpu = pieces.pop(cpu, [])
+    texts = [
+        f"{gpu} for epochs {' and '.join(of_gpu)} (python -m experiments.csa_complete)"
+        for gpu, of_gpu in pieces.items()
+    ]
+    if of_cpu:
+        texts.append(f"{cpu} for epochs {' and '.join(of_cpu)}")
+    return ", ".join(texts)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, required=True, help="of the run")
-    parser.add_argument("--data", help="an .npz graph file; to train")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--clip", type=float, default=CLIP, help="the bound; inf for none")
-    parser.add_argument("--control", type=Path, help="folder of a run with --clip inf")
-    parser.add_argument("--out", type=Path, help="store the curves here, and do not train")
-    parser.add_argument("--store", action="store_true", help="store the run, which has finished")
+    action = parser.add_mutually_exclusive_group(required=True)
+    action.add_argument("--data", help="train on this .npz graph file")
+    action.add_argument("--out", type=Path, help="store the curves of the run and the control here")
+    action.add_argument("--store", action="store_true", help="store the run, which has finished")
+    parser.add_argument("--seed", type=int, help="with --data; 0 by default")
+    parser.add_argument(
+        "--clip", type=float, help=f"with --data: the bound, or inf; {CLIP:g} by default"
+    )
+    parser.add_argument("--control", type=Path, help="with --out: folder of a run with --clip inf")
     arguments = parser.parse_args()
-    if arguments.store:
-        store(arguments.folder)
-        return
-    if (arguments.out is None) == (arguments.data is None):
-        parser.error("give either --data, to train, or --out, to store the curves")
+    if arguments.data is None and (arguments.seed, arguments.clip) != (None, None):
+        parser.error("--seed and --clip belong to --data")
     if (arguments.out is None) != (arguments.control is None):
         parser.error("--out and --control belong together")
-    if arguments.out is not None:
+    if arguments.store:
+        store(arguments.folder)
+    elif arguments.out is not None:
         content = curves(arguments.folder, arguments.control)
         store_measurement(arguments.out, content, COMMAND)
-        return
-    recipe = with_bound(arguments.clip)
-    run.train(
-        recipe,
-        run.data_for(recipe, arguments.data),
-        command=COMMAND,
-        seed=arguments.seed,
-        out=arguments.folder,
-        resume=None,
-        buckets=1,
-    )
+    else:
+        clip = CLIP if arguments.clip is None else arguments.clip
+        train(arguments.folder, arguments.data, arguments.seed or 0, clip)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """CSA's own runs (Menegaux et al., 2023): the results of Tables 1 to 5 and 7 that are theirs.
 
 The settings are those of Table 6 or, where it leaves them open or the paper contradicts itself, of
-the authors' files. ``csa-rings-bounded`` is not in the paper: it is ``csa-rings`` with bounded
-logits, beside the paper's result without the bound.
+the authors' files. ``csa-rings-bounded`` is not in the paper. It is ``csa-rings`` with bounded
+logits, and it is compared with the paper's result for ``csa-rings``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ RINGS: Settings = {"rings": "categorical"}
 MONO: Settings = {**RINGS, "chromatic": False}
 DISTANCES: Settings = {"relative": "distances", "relative_steps": 10}
 # Not in the paper: an earlier version of the first author's code (graphit_layer.py in
-# github.com/rmenegaux/GraphGPS, commit 621d6a0) clamps each logit to this range.
+# github.com/rmenegaux/GraphGPS, commit 621d6a0) limits each logit to the range from -5 to 5. The
+# default form, "factorised", cannot do this, because it computes no logits of pairs.
 BOUNDED: Settings = {"clip": 5.0, "form": "direct"}
 
 # Of the training:
