@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
-from math import inf
+from math import inf, isfinite
 from string import Template
 
 import numpy as np
@@ -56,12 +56,11 @@ READS = {
         "edge_values": True,
         "share_edges": True,
         "score": "dot",
-        "clip": inf,
         "activation": "relu",
         "readout": "sum",
     },
 }
-"""The configurations that ``models.js`` implements, with any sizes."""
+"""The configurations that ``models.js`` implements, with any sizes and any clip of CSA."""
 
 LONGEST_PATH = 20
 ENCODINGS = (AddDegrees(), AddShortestPaths(), AddPathEdges(LONGEST_PATH), AddSVD(8), AddRings(18))
@@ -110,6 +109,7 @@ def model(predictor: Predictor) -> dict:
             f"{predictor.name} cannot be explored{': ' + ', '.join(wrong) if wrong else ''}; "
             "expected Graphormer, EGT, GRPE or CSA, trained on ZINC or the embedded molecules."
         )
+    clip = getattr(config, "clip", inf)
     weights = {
         name: value.cpu().numpy().astype("<f4")
         for name, value in predictor.model.state_dict().items()
@@ -121,6 +121,7 @@ def model(predictor: Predictor) -> dict:
         "heads": config.num_heads,
         "layers": config.num_layers,
         "eps": getattr(config, "norm_eps", None),
+        "clip": clip if isfinite(clip) else None,
         "error": predictor.record.result.get("test_mae"),
         "trained_on": trained_on(
             predictor.record.data["name"], predictor.record.data["sizes"]["train"]

@@ -1730,9 +1730,9 @@ def explored(folder: Path) -> Callable:
     return partial(explorer.model, predictor)
 
 
-def explored_with_bounded_logits(folder: Path) -> Callable:
+def explored_with_mean_readout(folder: Path) -> Callable:
     predictor = load("csa/zinc")
-    predictor.model.config = replace(predictor.model.config, clip=5.0, form="direct")
+    predictor.model.config = replace(predictor.model.config, readout="mean")
     return partial(explorer.model, predictor)
 
 
@@ -1799,9 +1799,9 @@ OWN = [
     ),
     ("a model of other graphs", explored, "csa/zinc cannot be explored; expected Graphormer"),
     (
-        "a CSA with bounded logits",
-        explored_with_bounded_logits,
-        "csa/zinc cannot be explored: clip is 5.0 instead of inf; expected Graphormer",
+        "a CSA with another read-out",
+        explored_with_mean_readout,
+        "csa/zinc cannot be explored: readout is 'mean' instead of 'sum'; expected Graphormer",
     ),
     *(
         (f"a table: {what}", own_csv(content, **options), "{folder}/my.csv" + says)

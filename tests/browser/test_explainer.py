@@ -25,6 +25,7 @@ from tools.paths import ROOT
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "C", "CCO"]
 MODELS = [f"{name}-100k/molecules" for name in ("graphormer", "egt", "grpe", "csa")]
 MODELS += ["egt-100k-spe-do/zinc", "grpe-small/zinc", "csa/zinc", "csa-rings/zinc"]
+BOUNDED = "csa-rings-bounded/zinc"
 RUN = """([model, molecules, changes]) => {
   for (const name of ["removed", "closed", "flips", "off"]) {
     if (name in changes) changes[name] = new Set(changes[name]);
@@ -45,7 +46,7 @@ def computed(browser):
     page.close()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [*MODELS, BOUNDED])
 def test_predictions_and_attention_equal_pytorchs(computed, name):
     predictor = load(name)
     model = explorer.model(predictor)
@@ -58,6 +59,15 @@ def test_predictions_and_attention_equal_pytorchs(computed, name):
         maps = torch.tensor(layers, dtype=torch.float32).reshape(len(layers), -1, tokens, tokens)
         assert prediction == pytest.approx(value.item(), abs=1e-4)
         torch.testing.assert_close(maps[..., first:, first:], attention, atol=1e-4, rtol=0)
+
+
+def test_without_its_bound_the_csa_with_bounded_logits_predicts_another_value(computed):
+    model = explorer.model(load(BOUNDED))
+    assert model["clip"] == 5
+    drawn = explorer.molecules({"": SMILES[0]})
+    ((bounded, *_),) = computed(model, drawn, {})
+    ((free, *_),) = computed({**model, "clip": None}, drawn, {})
+    assert abs(bounded - free) > 0.01
 
 
 LARGEST_CUTS = """([model, molecule]) => {
@@ -250,7 +260,7 @@ def test_editing_the_page_equals_editing_the_pytorch_weights(computed, name, cha
         assert abs(value - old) > 1e-3
 
 
-@pytest.mark.parametrize("name", MODELS[:4])
+@pytest.mark.parametrize("name", [*MODELS[:4], BOUNDED])
 def test_removing_an_atom_equals_masking_it(computed, name):
     predictor = load(name)
     drawn = explorer.molecules({"": SMILES[0]})

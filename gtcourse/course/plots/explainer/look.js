@@ -25,7 +25,8 @@ gtcourse.look = (function () {
 
   const ramp = (kind) => `<span class="ramp" style="background:${gtcourse.colors.ramp(kind)}"></span>`;
 
-  // A term has its colour, its formula and what it is. `into` is what the pairs do to a layer.
+  // A term has its colour, its formula and what it is. `into` is what the pairs do to a layer. In a model that `clips`,
+  // a bound is one of the sums of the terms.
   const DOT = { kind: "node", text: "q<sub>i</sub> · k<sub>j</sub> / √K", name: "content" };
   const ABOUT = {
     graphormer: {
@@ -52,7 +53,7 @@ gtcourse.look = (function () {
       title: "CSA", weights: "channel", chapter: "09_csa", tokens: "atoms, with random walks",
       pairs: ["edge", "Pair features E", "one number per pair and channel, the same in every layer"], into: "▲ logits, v",
       terms: { dot: DOT, E: { kind: "edge", text: "E<sub>ij,c</sub>", name: "pair, this channel" } },
-      value: "v<sub>j,c</sub> + E<sup>value</sup><sub>ij,c</sub>", source: "CSA, Eqs. 5 to 7", end: "MLP → sum", reads: "sum",
+      value: "v<sub>j,c</sub> + E<sup>value</sup><sub>ij,c</sub>", source: "CSA, Eqs. 5 to 7", clips: true, end: "MLP → sum", reads: "sum",
     },
   };
 
@@ -197,6 +198,8 @@ gtcourse.look = (function () {
     .card.result { border-color: ${COLORS.node}; font-size: 16px; font-weight: 600; }
     .into { font-size: 12.5px; white-space: nowrap; text-align: center; font-weight: 600; line-height: 1.3; padding: .05rem 0; }
     .into span { color: color-mix(in srgb, var(--pairs) 60%, var(--ink)); }
+    .into i { font-style: normal; }
+    .deep .into i { display: none; }
     .ribbon { grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .15rem .5rem; font-size: 13px; white-space: nowrap; min-width: max-content;
       background: color-mix(in srgb, var(--pairs) 22%, transparent); border-left: 4px solid var(--pairs); }
     [data-more] { -webkit-mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); }
@@ -301,6 +304,7 @@ gtcourse.look = (function () {
     }
     @container (max-width: 520px) {
       .flow { grid-template-columns: 4.4rem repeat(var(--layers), 5.7rem) 4.2rem 3.6rem; overflow-x: auto; }
+      .deep .into i { display: inline; }
       .edit { min-height: 0; padding-bottom: .2rem; }
       .ribbon { grid-column: 1 / -1; }
       .ribbon span { position: sticky; left: .5rem; display: inline-block; max-width: calc(100cqw - 3rem); }  /* in view however far the row is scrolled */

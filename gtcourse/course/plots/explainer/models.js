@@ -42,6 +42,9 @@ gtcourse.models = (function () {
     });
   }
 
+  /** Numbers cut off at a bound, which the model has or not: EGT's of the dot products, CSA's of the logits. */
+  const bounded = (map, clip) => (clip ? map.map((value) => Math.max(-clip, Math.min(clip, value))) : map);
+
   const sum = (...maps) => maps[0].map((_, at) => maps.reduce((total, map) => total + map[at], 0));
 
   /** Which tokens are removed, [T]. */
@@ -222,7 +225,7 @@ gtcourse.models = (function () {
       const [query, key, value] = projections(x, w, `layers.${l}.attention`);
       const [biases, openings] = ["edge_bias", "edge_gate"].map((map) =>
         linear(y, part(`attention.${map}.weight`), part(`attention.${map}.bias`)));
-      const dot = dots(query, key, T, H).map((value) => Math.max(-5, Math.min(5, value)));
+      const dot = bounded(dots(query, key, T, H), model.clip);
       const bias = fill(H, T, (head, i, j) => biases[(i * T + j) * H + head]);
       const gates = fill(H, T, (head, i, j) => (changes.closed.has(`${l},${head}`) ? 0 :
         sigmoid(openings[(i * T + j) * H + head])));
@@ -320,7 +323,7 @@ gtcourse.models = (function () {
       const [query, key, value] = projections(h, w, name);
       const ofHead = dots(query, key, T, H);
       const dot = fill(d, T, (c, i, j) => ofHead[(Math.floor(c / K) * T + i) * T + j]);
-      const logits = sum(dot, bias);
+      const logits = bounded(sum(dot, bias), model.clip);
       const attention = withoutCut(softmax(logits, T, removed), changes, "csa", l, T);
       const before = h;
       const extra = (c, i, j) => values[(c * T + i) * T + j];

@@ -516,13 +516,14 @@
     function buildFlow() {
       const { pairs: [kind, title, words], into, tokens: given, end } = about();
       const flow = find(".flow");
+      const enters = (what) => `<div class="into"><span>${what[0]}<i>${what.slice(1)}</i></span></div>`;  // an arrow and words
+      flow.classList.toggle("deep", result.layers.length > 6);
       flow.style.setProperty("--layers", result.layers.length);
       flow.style.setProperty("--pairs", COLORS[kind]);
       flow.innerHTML = `<div class="card"><b>input</b>${given}</div>
         ${result.layers.map((_, at) => `<button class="card" data-layer="${at}"><canvas></canvas>layer ${at + 1}</button>`).join("")}
         <div class="card"><b>read-out</b>${end}</div><div class="card result"></div>
-        <div></div>${result.layers.map((_, at) => `<div class="into"><span>${state.model.kind === "egt" && at + 1 === result.layers.length ?
-          "▲ bias, gate" : into}</span></div>`).join("")}<div></div><div></div>
+        <div></div>${result.layers.map((_, at) => enters(state.model.kind === "egt" && at + 1 === result.layers.length ? "▲ bias, gate" : into)).join("")}<div></div><div></div>
         <div class="ribbon"><span><b>${title}</b>: ${words}.</span></div>`;
     }
 
@@ -680,7 +681,7 @@
           value: `${signed(sum, sum + term, widest, COLORS[kind])}<span class="number">${compared((_, layer) => mine(layer.terms[which][1])[pair])}</span>` };
         sum += term;
       });
-      rows.logit = { text: "logit s<sub>ij</sub>", label: "the sum", more: "total",
+      rows.logit = { text: "logit s<sub>ij</sub>", label: of.clips && model.clip ? `the sum, within ±${model.clip}` : "the sum", more: "total",
         value: `${signed(0, mine(here.logits)[pair], widest, "currentColor")}<span class="number">${compared((_, layer) => mine(layer.logits)[pair])}</span>` };
       rows.softmax = { text: "softmax of row", value: compared(shareOf), more: "from-row",
         label: gone ? `${name(to)} is removed` : `${number(Math.exp(mine(here.logits)[pair]), 1)} of ${number(totalOf(run, here), 1)}` };
