@@ -1,4 +1,4 @@
-"""Pictures to play with, each at the end of a section of its chapter.
+"""Pictures to play with, each at the end of the text of its section, before its subsections.
 
 ``_static/pictures`` has the code that draws each, and the data that ``experiments.pictures`` wrote;
 both go into one script beside the page. Where scripts do not run there is a still picture, and a
@@ -11,6 +11,9 @@ and these words become a link to it.
 
 import json
 import re
+from collections.abc import Iterator
+from html import escape
+from itertools import takewhile
 from pathlib import Path
 
 from docutils import nodes
@@ -23,6 +26,26 @@ HOME = "var gtcourse = window.gtcourse || {}; window.gtcourse = gtcourse;\n"
 
 OF_MODELS = ("metro", "pair")
 """The pictures that have a colour for each model."""
+
+BY_ARROWS = ("bet", "bias", "flip", "fool", "forget", "ink", "pair", "transformer")
+"""Those in which the arrow keys choose a thing: they use ``keys.js``, which a page loads once."""
+
+PARTS = {
+    "score": ["layers", "guess"],
+    "stack": ["layers", "colors", "guess"],
+    "ink": ["colors", "guess"],
+    "basis": ["layers", "colors", "guess"],
+    "flip": ["layers", "colors", "molecule", "guess"],
+    "bias": ["layers", "colors", "molecule", "fetch", "guess", "drag"],
+    "tour": ["layers", "guess", "drag"],
+    "dial": ["layers", "colors", "guess"],
+    "forget": ["layers", "colors", "molecule", "guess"],
+    "transformer": ["guess"],
+    "metro": ["guess"],
+    "bet": ["colors", "molecule"],
+    "pair": ["colors", "molecule", "guess", "drag"],
+}
+"""The explainer's scripts that a picture uses, in order."""
 
 PICTURES = {  # by name: the page and the heading of the section
     "score": ("notebooks/01_self_attention", "one-token-three-steps"),
@@ -136,13 +159,13 @@ CAPTIONS = {
     "fool": "Two graphs whose edges you can change until a layer cannot tell them apart.",
     "bet": "Molecules with end atoms to bet on, against four methods.",
 }
-MENTION = re.compile("picture (?:below|at the end of this section)")
+MENTION = re.compile(r"picture\s+(?:below|at\s+the\s+end\s+of\s+this\s+section)")
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
 
 
 def still(name: str, alt: str, words: str = "") -> str:
     """The picture at its start, for readers without scripts (``tools.stills`` draws it)."""
-    picture = f'<img src="../_static/stills/{name}.webp" alt="{alt}">'
+    picture = f'<img src="../_static/stills/{name}.webp" alt="{escape(alt)}">'
     return f"<noscript>{picture}{words and f'<p>{words}</p>'}</noscript>"
 
 
@@ -162,8 +185,12 @@ def embed(app, document: nodes.document, page: str) -> None:
             f'<script src="../_static/pictures/{name}.data.js" defer></script>'
         )
         section = sections[heading]
-        inner = (n for n, part in enumerate(section) if isinstance(part, nodes.section))
-        section.insert(next(inner, len(section)), with_caption(name, place))
+        section.insert(len(own_parts(section)), with_caption(name, place))
+
+
+def own_parts(section: nodes.section) -> list[nodes.Node]:
+    """What a section has before the first section inside it."""
+    return [*takewhile(lambda part: not isinstance(part, nodes.section), section)]
 
 
 def with_caption(name: str, place: str) -> nodes.figure:
@@ -178,22 +205,25 @@ def number(app, document: nodes.document, page: str) -> None:
     """Numbers the pictures of a chapter in the order in which they stand, and links to them."""
     if app.builder.format != "html":
         return
-    found = CHAPTER.match(page)
     pictures = [part for part in document.findall(nodes.figure) if "interactive" in part["classes"]]
+    chapter = CHAPTER.match(page)
+    if pictures and chapter is None:
+        logger.warning("a picture outside the chapters has no number", location=page)
+        return
     for count, picture in enumerate(pictures, start=1):
-        label = f"Interactive {int(found[1])}.{count}"
+        label = f"Interactive {int(chapter[1])}.{count}"
         picture["ids"] = [nodes.make_id(label.replace(".", "-"))]
         picture[-1].insert(0, [nodes.strong(label, label), nodes.Text(". ")])
         link(picture)
 
 
 def link(picture: nodes.figure) -> None:
-    """Makes the words with which a section mentions its picture a link."""
+    """Makes the words with which a section mentions its picture, at their first place, a link."""
     (name,) = picture["names"]
     section = picture.parent
     while not isinstance(section, nodes.section):  # the wall of twins stands in a cell
         section = section.parent
-    for text in section.findall(nodes.Text):
+    for text in own_texts(section):
         mention = MENTION.search(text.astext())
         if mention is None or not isinstance(text.parent, nodes.paragraph):
             continue
@@ -205,9 +235,17 @@ def link(picture: nodes.figure) -> None:
     logger.warning("the section of the picture %s does not mention it", name, location=section)
 
 
+def own_texts(section: nodes.section) -> Iterator[nodes.Text]:
+    for part in own_parts(section):
+        yield from part.findall(nodes.Text)
+
+
 def style(app, page, template, context, doctree) -> None:
-    if any(page == where for where, _ in PICTURES.values()):
+    names = [name for name, (where, _) in PICTURES.items() if where == page]
+    if names:
         app.add_css_file("pictures.css", priority=510)  # after book.css
+    if any(name in BY_ARROWS for name in names):
+        app.add_js_file("pictures/keys.js", loading_method="defer")
 
 
 def write(app, error) -> None:
@@ -218,6 +256,9 @@ def write(app, error) -> None:
     out.mkdir(parents=True, exist_ok=True)
     for name in PICTURES:
         (out / f"{name}.data.js").write_text(script(code, name), encoding="utf-8")
+        # Copied with all static files, but no page loads them.
+        (out / f"{name}.js").unlink(missing_ok=True)
+        (out / f"{name}.json").unlink(missing_ok=True)
 
 
 def script(code: Path, name: str) -> str:
@@ -225,22 +266,7 @@ def script(code: Path, name: str) -> str:
     from gtcourse.course import explorer
     from gtcourse.course.plots.figures import MODELS
 
-    needed = {
-        "score": ["layers", "guess"],
-        "stack": ["layers", "colors", "guess"],
-        "ink": ["colors", "guess"],
-        "basis": ["layers", "colors", "guess"],
-        "flip": ["layers", "colors", "molecule", "guess"],
-        "bias": ["layers", "colors", "molecule", "fetch", "guess", "drag"],
-        "tour": ["layers", "guess", "drag"],
-        "dial": ["layers", "colors", "guess"],
-        "forget": ["layers", "colors", "molecule", "guess"],
-        "transformer": ["guess"],
-        "metro": ["guess"],
-        "bet": ["colors", "molecule"],
-        "pair": ["colors", "molecule", "guess", "drag"],
-    }
-    shared = "".join(explorer.script(f"explainer/{part}") for part in needed.get(name, []))
+    shared = "".join(explorer.script(f"explainer/{part}") for part in PARTS.get(name, []))
     text = (code / f"{name}.js").read_text(encoding="utf-8").strip()
     data = (code / f"{name}.json").read_text(encoding="utf-8").strip()
     models = f"gtcourse.models = {json.dumps(MODELS)};\n" if name in OF_MODELS else ""

@@ -26,7 +26,7 @@ OWN = (
     "tour.js",
     "diagram.js",
     "twins/wall.js",
-    "pictures/*.data.js",
+    "pictures/*.js",
     "explainer/home.js",
     "explainer/models.js",
     "explainer/view.js",

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
-from book._ext.pictures import CAPTIONS, PICTURES
+from book._ext.pictures import BY_ARROWS, CAPTIONS, PICTURES
 from experiments import pictures
 from gtcourse.course import blindness, explorer
 from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
@@ -1060,6 +1060,51 @@ def test_moving_a_city_or_closing_gates_changes_the_predicted_tour(picture, page
     assert page.evaluate("document.activeElement.dataset.city") == "0"
     host.get_by_role("button", name="close the gates of layer 1").click()
     assert host.locator("svg").evaluate(edges) != moved
+
+
+ARROWS = {
+    "bet": ".end",
+    "bias": ".drawing .atom",
+    "flip": "[data-part=u] .atom",
+    "fool": "[data-graph='0'] .dot",
+    "forget": ".atom",
+    "ink": "[data-head=near] .goal",
+    "transformer": ".part",
+}
+
+
+def test_the_pictures_whose_arrow_keys_choose_are_all_here():
+    called = {
+        name for name in PICTURES if "gtcourse.arrows(" in (CODE / f"{name}.js").read_text("utf-8")
+    }
+    assert called == set(BY_ARROWS) == {*ARROWS, "pair"}  # an arrow moves an end of the pair
+
+
+@pytest.mark.parametrize("name", ARROWS)
+def test_arrow_keys_go_round_and_home_and_end_to_the_first_and_the_last(picture, page, name):
+    host = picture(name)
+    things = host.locator(ARROWS[name])
+    count = things.count()
+    focused = """([things, name]) => [...document.querySelectorAll(`#${name} ${things}`)]
+        .sort((one, other) => (one.dataset.stage ?? 0) - (other.dataset.stage ?? 0))
+        .indexOf(document.activeElement)"""
+
+    def at():
+        return page.evaluate(focused, [ARROWS[name], name])
+
+    host.locator(f"{ARROWS[name]}[tabindex='0']").first.focus()
+    steps = {"Home": 0, "ArrowRight": 1, "ArrowLeft": 0, "End": count - 1}
+    up = name == "transformer"  # read from bottom to top
+    steps |= {"ArrowUp" if up else "ArrowDown": 0}
+    for key, expected in steps.items():
+        page.keyboard.press(key)
+        assert at() == expected, key
+    page.keyboard.press("Control+ArrowRight")  # the browser's
+    assert at() == 0
+    page.keyboard.press("ArrowRight")
+    tab_stops = host.locator(f"{ARROWS[name]}[tabindex='0']")
+    assert tab_stops.count() == 1
+    expect(tab_stops).to_be_focused()
 
 
 def test_drawing_and_erasing_an_edge_by_keyboard_updates_the_verdicts(picture, page):

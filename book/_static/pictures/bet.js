@@ -164,18 +164,13 @@
       find(".end").focus({ preventScroll: true });
     } else if (target.matches(".end")) bet(molecules[round].atoms.indexOf(Number(target.dataset.atom)));
   });
-  place.addEventListener("keydown", (event) => {
-    const ends = all(".end");
-    const at = ends.indexOf(event.target);
-    if (at < 0) return;
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (step) {
-      const next = ends[(at + step + ends.length) % ends.length];
-      ends.forEach((end) => end.setAttribute("tabindex", end === next ? 0 : -1));
-      next.focus({ preventScroll: true });
-    } else if (event.key === "Enter" || event.key === " ") bet(molecules[round].atoms.indexOf(Number(event.target.dataset.atom)));
-    else return;
-    event.preventDefault();
+  gtcourse.arrows(place, {
+    of: (target) => [all(".end").indexOf(target), all(".end").length],
+    go: (next) => {
+      all(".end").forEach((end, at) => end.setAttribute("tabindex", at === next ? 0 : -1));
+      all(".end")[next].focus({ preventScroll: true });
+    },
+    press: ({ dataset }) => bet(molecules[round].atoms.indexOf(Number(dataset.atom))),
   });
   new ResizeObserver(() => { if (Math.abs(find(".drawing").clientWidth - drawnAt) > 1) draw(); }).observe(place);
   gtcourse.colors.watch(tint);

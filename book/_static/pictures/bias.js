@@ -253,20 +253,21 @@
     draw();
   });
   place.addEventListener("keydown", (event) => {
+    const handle = event.target.closest(".handle");
     const turn = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 }[event.key];
     const end = { Home: -1, End: 1 }[event.key];
-    const handle = event.target.closest(".handle");
-    if (!(turn || end) || !(handle || event.target.closest(".atom"))) return;
+    if (!handle || !(turn || end)) return;
     event.preventDefault();
-    if (handle) {
-      const distance = Number(handle.dataset.distance);
-      set(distance, end ? end * REACH : state.scalars[state.head][distance] + turn * STEP);
-    } else {
-      if (end) state.atom = end < 0 ? 0 : size() - 1;
-      else state.atom = (state.atom + Math.sign(turn) + size()) % size();
+    const distance = Number(handle.dataset.distance);
+    set(distance, end ? end * REACH : state.scalars[state.head][distance] + turn * STEP);
+  });
+  gtcourse.arrows(place, {
+    of: ({ dataset }) => [Number(dataset.atom), size()],
+    go: (next) => {
+      state.atom = next;
       draw();
       find('.drawing .atom[tabindex="0"]').focus({ preventScroll: true });
-    }
+    },
   });
   place.addEventListener("pointerdown", (event) => {
     const handle = event.target.closest(".handle");

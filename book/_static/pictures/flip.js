@@ -5,21 +5,21 @@
   "use strict";
   const { number } = gtcourse.layers;
   const { ramp, shade, watch } = gtcourse.colors;
-  const { channels, molecules, start } = data;
+  const { channels, molecules } = data;
   const place = document.getElementById("flip");
   if (!place) return;
 
   const FIRST = 2;  // u_1 is constant, and SignNet leaves it out
-  const shown = (hundredths) => number(hundredths / 100, 2);
-  let which = 0;
-  let column = 0;  // which eigenvector
-  let channel = start;
+  const PARTS = ["u", "plus", "minus", "sum"];
+  let which = 0;  // which molecule
+  let column = 0;  // which of its eigenvectors
+  let channel = data.start;  // from 1
   let atom = 0;
   const flipped = molecules.map(({ u }) => u.map(() => false));
   let drawnAt = 0;
 
-  const PARTS = ["u", "plus", "minus", "sum"];
-  const digit = (m) => String.fromCharCode(0x2080 + m);
+  const shown = (hundredths) => number(hundredths / 100, 2);
+  const digit = (m) => String.fromCharCode(0x2080 + m);  // below the line
   const nameOf = (at = column) => `u${digit(at + FIRST)}`;
   const titles = () => ({ u: nameOf(), plus: `φ(${nameOf()})`, minus: `+ φ(−${nameOf()})`, sum: "= SignNet’s sum" });
 
@@ -28,7 +28,7 @@
     <div class="question"></div>
     <div class="choices" role="group" aria-label="molecule">${molecules.map(({ name }, at) => `<button type="button" data-molecule="${at}">${name}</button>`).join("")}</div>
     <div class="choices"><button type="button" data-flip></button><span class="columns" role="group" aria-label="eigenvector"></span></div>
-    <label class="ride"><span>channel</span><input type="range" min="1" max="${channels}" step="1" data-channel><output></output></label>
+    <div class="ride"><span class="which"></span><input type="range" min="1" max="${channels}" aria-label="channel" data-channel></div>
     <div class="parts">${PARTS.map((part) => `<figure data-part="${part}"><b class="title"></b><div class="drawing"></div>
       <figcaption><span class="value"></span><span class="change"></span></figcaption></figure>`).join("")}</div>
     <p class="scale"></p>
@@ -36,7 +36,7 @@
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
 
-  /** The numbers of all atoms in each part, with the eigenvector as it is or flipped. */
+  /** The numbers of all atoms in each part, in hundredths, with the eigenvector as it is or flipped. */
   function rows(isFlipped) {
     const molecule = molecules[which];
     const [one, other] = [molecule.plus, molecule.minus].map((outputs) => outputs[column][channel - 1]);
@@ -51,6 +51,7 @@
     return changes.indexOf(Math.max(...changes));
   }
 
+  /** Another molecule, from its first eigenvector on. */
   function choose(molecule) {
     which = molecule;
     column = 0;
@@ -58,6 +59,7 @@
     build();
   }
 
+  /** The drawings. Keys and screen readers meet the atoms of the first one; in the others they are for the pointer. */
   function build() {
     const molecule = molecules[which];
     drawnAt = place.clientWidth;
@@ -65,6 +67,11 @@
     for (const box of all(".drawing")) {
       const width = box.clientWidth || 160;
       box.innerHTML = gtcourse.molecule.drawing(molecule, molecule.symbols.map((symbol, i) => `${symbol}${i}`), width, 150);
+    }
+    for (const drawing of all(".parts figure:not([data-part=u]) svg")) {
+      drawing.setAttribute("role", "img");
+      for (const each of drawing.querySelectorAll(".atom"))
+        for (const name of ["role", "tabindex", "aria-pressed", "aria-label"]) each.removeAttribute(name);
     }
     draw();
   }
@@ -74,21 +81,21 @@
     const isFlipped = flipped[which][column];
     const [before, now] = [rows(false), rows(isFlipped)];
     const largest = (parts) => Math.max(1, ...parts.flatMap((part) => now[part].map(Math.abs)));
-    const scales = { entries: largest(["u"]), outputs: largest(["plus", "minus", "sum"]) };
+    const [ofEntries, ofOutputs] = [largest(["u"]), largest(["plus", "minus", "sum"])];
     const differing = (part) => now[part].filter((x, i) => x !== before[part][i]).length;
     const who = `${molecule.symbols[atom]}${atom}`;
-    for (const part of PARTS) {
+    for (const [part, title] of Object.entries(titles())) {
       const figure = find(`[data-part=${part}]`);
-      const scale = part === "u" ? scales.entries : scales.outputs;
-      const title = titles()[part];
+      const scale = part === "u" ? ofEntries : ofOutputs;
       figure.querySelector(".title").textContent = title;
       gtcourse.molecule.paint(figure, now[part].map((x) => shade("number", 0.5 + x / scale / 2)));
       figure.querySelector("svg").setAttribute("aria-label", `${title}, on the atoms of ${molecule.name}`);
       figure.querySelectorAll(".atom").forEach((each, i) => {
         each.setAttribute("stroke", i === atom ? "#3b82c4" : "none");
         each.setAttribute("stroke-width", 3.5);
+        if (part !== "u") return;
         each.setAttribute("aria-pressed", i === atom);
-        each.setAttribute("tabindex", i === atom && part === "u" ? 0 : -1);
+        each.setAttribute("tabindex", i === atom ? 0 : -1);
       });
       figure.querySelector(".value").textContent = `${who}: ${shown(now[part][atom])}`;
       const change = figure.querySelector(".change");
@@ -98,26 +105,33 @@
     find("[data-flip]").textContent = `flip the sign of ${nameOf()}`;
     find("[data-flip]").setAttribute("aria-pressed", isFlipped);
     find("[data-channel]").value = channel;
-    find(".ride output").textContent = channel;
+    find(".which").textContent = `channel ${channel} of ${channels}`;
     all("[data-molecule]").forEach((button, at) => button.setAttribute("aria-pressed", at === which));
     all("[data-column]").forEach((button, at) => button.setAttribute("aria-pressed", at === column));
-    find(".scale").innerHTML = [[nameOf(), scales.entries], ["outputs", scales.outputs]].map(([name, scale]) =>
+    find(".scale").innerHTML = [[nameOf(), ofEntries], ["outputs", ofOutputs]].map(([name, scale]) =>
       `<span>${name} −${shown(scale)} <i></i> ${shown(scale)}</span>`).join("");
     all(".scale i").forEach((bar) => { bar.style.background = ramp("number"); });
     const n = molecule.symbols.length;
-    find(".said").innerHTML = `Atom ${who}: <b>${shown(now.plus[atom])}</b> from φ(${nameOf()}) and <b>${shown(now.minus[atom])}</b> from φ(−${nameOf()}), in sum <b>${shown(now.sum[atom])}</b>.
-      ${isFlipped ? `The flip has changed φ(${nameOf()}) at ${differing("plus")} of ${n} atoms, and the sum at ${differing("sum")}.` : `The sign of ${nameOf()} is that of the convention.`}`;
+    find(".said").innerHTML = `Atom ${who} gets <b>${shown(now.plus[atom])}</b> from φ(${nameOf()}) and <b>${shown(now.minus[atom])}</b> from φ(−${nameOf()}). The sum is <b>${shown(now.sum[atom])}</b>.
+      ${isFlipped ? `The flip has changed φ(${nameOf()}) at ${differing("plus")} of ${n} atoms, and the sum at ${differing("sum")}.` : `${nameOf()} has the sign that the package’s convention chooses.`}`;
+  }
+
+  /** Chooses an atom, which gets the focus in the first drawing. */
+  function point(at) {
+    atom = at;
+    draw();
+    all("[data-part=u] .atom")[atom].focus({ preventScroll: true });
   }
 
   function ask() {
     const [was, will] = [rows(false), rows(true)];
     gtcourse.guess(find(".question"), {
-      question: `In channel ${channel}, atom ${molecules[0].symbols[atom]}${atom} gets ${shown(was.plus[atom])} from φ(${nameOf()}) and ${shown(was.minus[atom])} from φ(−${nameOf()}), in sum ${shown(was.sum[atom])}. What is the sum if ${nameOf()} is flipped?`,
+      question: `In channel ${channel}, atom ${molecules[0].symbols[atom]}${atom} gets ${shown(was.plus[atom])} from φ(${nameOf()}) and ${shown(was.minus[atom])} from φ(−${nameOf()}). The sum is ${shown(was.sum[atom])}. What is the sum after ${nameOf()} is flipped?`,
       answers: [shown(-was.sum[atom]), shown(was.sum[atom]), "another number"],
       right: 1,
       show: () => {
         flipped[0][0] = true;
-        channel = start;
+        channel = data.start;
         choose(0);
       },
       truth: () => `The two outputs only change places: φ(${nameOf()}) is now ${shown(will.plus[atom])}, and φ(−${nameOf()}) is ${shown(will.minus[atom])}. A model that reads φ(${nameOf()}) alone
@@ -129,7 +143,7 @@
     const { molecule, column: chosen, atom: at } = target.dataset;
     if (molecule !== undefined) return choose(Number(molecule));
     if (chosen !== undefined) column = Number(chosen);
-    else if (at !== undefined) atom = Number(at);
+    else if (at !== undefined) return point(Number(at));
     else if (target.dataset.flip !== undefined) flipped[which][column] = !flipped[which][column];
     else return undefined;
     return draw();
@@ -138,15 +152,9 @@
     channel = Number(target.value);
     draw();
   });
-  place.addEventListener("keydown", (event) => {
-    if (event.target.dataset.atom === undefined) return;
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const n = molecules[which].symbols.length;
-    atom = (atom + step + n) % n;
-    draw();
-    find("[data-part=u]").querySelectorAll(".atom")[atom].focus();
+  gtcourse.arrows(place, {
+    of: ({ dataset }) => [Number(dataset.atom), molecules[which].symbols.length],
+    go: point,
   });
   new ResizeObserver(() => { if (Math.abs(place.clientWidth - drawnAt) > 1) build(); }).observe(place);
   watch(draw);

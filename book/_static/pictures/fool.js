@@ -183,15 +183,14 @@
       draw();
     }
   });
-  place.addEventListener("keydown", (event) => {
-    const { node, of } = event.target.dataset;
-    if (node === undefined) return;
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    const { n } = graphs[of];
-    if (step) find(`.dot[data-of="${of}"][data-node="${(Number(node) + step + n) % n}"]`).focus({ preventScroll: true });
-    else if (event.key === "Enter" || event.key === " ") pick(Number(of), Number(node));
-    else return;
-    event.preventDefault();
+  gtcourse.arrows(place, {
+    of: ({ dataset }) => [Number(dataset.node), graphs[dataset.of]?.n],
+    go: (next, { dataset }) => {
+      const dots = place.querySelectorAll(`.dot[data-of="${dataset.of}"]`);
+      dots.forEach((dot, node) => dot.setAttribute("tabindex", node === next ? 0 : -1));
+      dots[next].focus({ preventScroll: true });
+    },
+    press: ({ dataset }) => pick(Number(dataset.of), Number(dataset.node)),
   });
   draw();
 })

@@ -131,15 +131,13 @@
     channel = Number(target.value);
     draw();
   });
-  place.addEventListener("keydown", (event) => {
-    if (event.target.dataset.atom === undefined) return;
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const n = molecules[which].symbols.length;
-    atom = (atom + step + n) % n;
-    draw();
-    all(".atom")[atom].focus();
+  gtcourse.arrows(place, {
+    of: ({ dataset }) => [Number(dataset.atom), molecules[which].symbols.length],
+    go: (next) => {
+      atom = next;
+      draw();
+      all(".atom")[atom].focus();
+    },
   });
   new ResizeObserver(() => { if (Math.abs(place.clientWidth - drawnAt) > 1) build(); }).observe(place);
   watch(draw);

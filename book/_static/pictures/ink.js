@@ -149,14 +149,13 @@
     layers = Number(target.value);
     draw();
   });
-  place.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (event.target.dataset.node === undefined || !step) return;
-    const n = graph.places.length;
-    source = (source + step + n) % n;
-    draw();
-    find(`[data-head="near"] [data-node="${source}"]`).focus({ preventScroll: true });
-    event.preventDefault();
+  gtcourse.arrows(place, {
+    of: ({ dataset }) => [Number(dataset.node), graph.places.length],
+    go: (next) => {
+      source = next;
+      draw();
+      find(`[data-head="near"] [data-node="${source}"]`).focus({ preventScroll: true });
+    },
   });
   gtcourse.colors.watch(draw);
   build();

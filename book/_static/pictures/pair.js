@@ -203,13 +203,12 @@
     });
   }
 
-  place.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    const { end } = event.target.dataset;
-    if (!step || !end) return;
-    event.preventDefault();
-    ends[end] = (ends[end] + step + n) % n;
-    show();
+  gtcourse.arrows(place, {
+    of: ({ dataset }) => [ends[dataset.end], n],
+    go: (next, { dataset }) => {
+      ends[dataset.end] = next;
+      show();
+    },
   });
   place.addEventListener("pointerdown", (event) => {
     const end = event.target.closest("[data-end]")?.dataset.end;

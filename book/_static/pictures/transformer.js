@@ -205,13 +205,14 @@
     mark();
     bringIntoView();
   });
-  place.addEventListener("keydown", (event) => {
-    const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
-    if (!event.target.closest?.(".part") || !step) return;
-    event.preventDefault();
-    at = (at + step + way.length) % way.length;
-    mark();
-    find(".part.now").focus();
+  gtcourse.arrows(place, {
+    of: ({ dataset }) => [Number(dataset.stage), way.length],
+    go: (next) => {
+      at = next;
+      mark();
+      find(".part.now").focus();
+    },
+    up: 1,  // read from bottom to top
   });
   new ResizeObserver(() => { if (Math.abs(place.clientWidth - drawnAt) > 1) build(); }).observe(place);
   build();
