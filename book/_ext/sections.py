@@ -42,10 +42,10 @@ ENGLISH = SearchEnglish({})
 def collect(app: Sphinx, document: nodes.document) -> None:
     page = app.env.docname
     title = next(iter(document.findall(nodes.title)), nodes.title()).astext()
-    found(app.env)[page] = [
+    sections_by_page(app.env)[page] = [
         {
             "page": title,
-            "title": "".join(map(words, section[0].children)),
+            "title": "".join(map(text_of, section[0].children)),
             "url": address(page, section),
             "text": prose(section),
             "emphasised": emphasised(section),
@@ -53,13 +53,13 @@ def collect(app: Sphinx, document: nodes.document) -> None:
         for section in document.findall(nodes.section)
         if section.children and isinstance(section[0], nodes.title)
     ]
-    found(app.env)[page] += [
+    sections_by_page(app.env)[page] += [
         code(page, title, part)
         for part in document.findall(desc)
         if part["objtype"] in ("class", "exception", "function") and part[0]["ids"]
     ]
     for part in document.findall(glossary):
-        found(app.env)[page] += [
+        sections_by_page(app.env)[page] += [
             term(page, title, item) for item in part.findall(nodes.definition_list_item)
         ]
 
@@ -73,7 +73,7 @@ def term(page: str, title: str, item: nodes.definition_list_item) -> dict:
         "page": title,
         "title": written,
         "url": f"{page}.html#{name['ids'][0]}",
-        "text": " ".join(without_gaps(words(definition)).split()),
+        "text": " ".join(without_gaps(text_of(definition)).split()),
         "names": names,
     }
 
@@ -88,12 +88,12 @@ def code(page: str, title: str, described: desc) -> dict:
         "page": title,
         "title": signature["fullname"],
         "url": f"{page}.html#{signature['ids'][0]}",
-        "text": " ".join(without_gaps(words(first)).split()),
+        "text": " ".join(without_gaps(text_of(first)).split()),
         "code": True,
     }
 
 
-def note_captions(app: Sphinx, document: nodes.document, page: str) -> None:
+def store_captions(app: Sphinx, document: nodes.document, page: str) -> None:
     """The numbered captions of a page, which it has only when it is written (``figures.py``).
 
     They are kept beside the stored pages, because a page that has not changed is not written again.
@@ -108,7 +108,7 @@ def note_captions(app: Sphinx, document: nodes.document, page: str) -> None:
             continue
         number = caption[0].astext()
         if NUMBERED.fullmatch(number):
-            text = " ".join("".join(map(words, caption[1:])).split()).removeprefix(". ")
+            text = " ".join("".join(map(text_of, caption[1:])).split()).removeprefix(". ")
             url = f"{page}.html#{figure['ids'][0]}"
             captions.append({"page": title, "title": number, "url": url, "text": text})
     file = captions_of(app, page)
@@ -159,11 +159,22 @@ def introduced(term: dict, terms: list[dict], sections: list[dict]) -> str | Non
     return None
 
 
-def found(env: BuildEnvironment) -> dict[str, list[dict[str, str]]]:
+def sections_by_page(env: BuildEnvironment) -> dict[str, list[dict]]:
     """Sections by page; the environment is stored, so pages that are not read again stay."""
     if not hasattr(env, "sections_of_pages"):
         env.sections_of_pages = {}
     return env.sections_of_pages
+
+
+def forget(app: Sphinx, env: BuildEnvironment, page: str) -> None:
+    """Drops the sections of a page that is read again, or that is gone."""
+    sections_by_page(env).pop(page, None)
+
+
+def merge(app: Sphinx, env: BuildEnvironment, pages: set[str], other: BuildEnvironment) -> None:
+    """Takes over what another process has read, in a build with several."""
+    read = sections_by_page(other)
+    sections_by_page(env).update({page: read[page] for page in pages if page in read})
 
 
 def address(page: str, section: nodes.section) -> str:
@@ -172,9 +183,8 @@ def address(page: str, section: nodes.section) -> str:
 
 
 def prose(section: nodes.section) -> str:
-    """A section's own text; that of the sections in it is theirs."""
-
-    lines = "".join(words(child) for child in section[1:]).split("\n")
+    """A section's own text, without that of the sections inside it."""
+    lines = "".join(text_of(child) for child in section[1:]).split("\n")
     text = "\n".join(text for line in lines if (text := " ".join(line.split())))
     text = re.sub(r"…(?:,? (?:and )?…)+", "…", text)  # "… and …" are several sources
     text = re.sub(r"\n…\n(?=[a-z])", " … ", text).replace("\n…", " …")  # in a sentence
@@ -186,7 +196,7 @@ def without_gaps(text: str) -> str:
     return re.sub(r" ([.,;:])(?=\s|$)", r"\1", text)
 
 
-def words(node: nodes.Node) -> str:
+def text_of(node: nodes.Node) -> str:
     """Text, a line for each paragraph and each row of a table, and what formulas can be as text."""
     attributes = getattr(node, "attributes", {})
     classes = attributes.get("classes", [])
@@ -201,8 +211,8 @@ def words(node: nodes.Node) -> str:
     if isinstance(node, nodes.Text):
         return str(node).replace("\n", " ")
     if isinstance(node, nodes.entry):
-        return "".join(words(child).strip() for child in node.children) + " · "
-    text = "".join(words(child) for child in node.children)
+        return "".join(text_of(child).strip() for child in node.children) + " · "
+    text = "".join(text_of(child) for child in node.children)
     is_block = isinstance(node, BLOCKS) or "sd-card" in classes or "sd-card-title" in classes
     return f"\n{text.removesuffix(' · ')}\n" if is_block else text
 
@@ -210,7 +220,7 @@ def words(node: nodes.Node) -> str:
 def write(app: Sphinx, error: Exception | None) -> None:
     if error or app.builder.format != "html":
         return
-    pages = found(app.env)
+    pages = sections_by_page(app.env)
     sections = [section for page in sorted(pages) for section in pages[page]]
     chapters = [each for each in sections if CHAPTER.match(each["url"]) and "emphasised" in each]
     terms = [each for each in sections if "names" in each]
@@ -230,7 +240,9 @@ def write(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-read", collect)
-    app.connect("doctree-resolved", note_captions, priority=950)  # once they are numbered
+    app.connect("env-purge-doc", forget)
+    app.connect("env-merge-info", merge)
+    app.connect("doctree-resolved", store_captions, priority=950)  # once they are numbered
     app.connect("build-finished", write)
     # Pages that were stored before they had their code and captions are read again.
     return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": False}

@@ -401,6 +401,15 @@ let canAnswer = false;
 const prepareSearch = () => (searching ??= Promise.all(["language_data", "sections", "search"].map(load))
   .then(() => { canAnswer = true; }));
 
+/** Leaves only this in a place for answers, in a line that is read out when it changes. search.js uses it. */
+function announced(place, words) {
+  const line = place.querySelector("[role=status]") ?? place.appendChild(element("p"));
+  line.setAttribute("role", "status");
+  line.textContent = words;
+  while (line.nextSibling) line.nextSibling.remove();
+  return line;
+}
+
 function searchWhileTyping() {
   const dialog = document.getElementById("pst-search-dialog");
   const page = document.getElementById("search-results");
@@ -409,20 +418,17 @@ function searchWhileTyping() {
     const field = form.querySelector("input[name=q]");
     const inDialog = dialog?.contains(form);
     const place = Object.assign(document.createElement("div"), { className: "section-results" });
+    announced(place, "");  // before there is anything to read out, or nobody listens
     if (page && !inDialog) {
       place.id = "section-results";
       page.replaceWith(place);
     } else form.after(place);
-    const say = (words) => {
-      place.replaceChildren(element("p", { textContent: words }));
-      place.firstChild.setAttribute("role", "status");
-    };
     const show = async () => {
-      if (!canAnswer && field.value.trim()) say("Searching …");
+      if (!canAnswer && field.value.trim()) announced(place, "Searching …");
       try {
         await prepareSearch();
       } catch {
-        say("The search could not be loaded. Reload the page to try again.");
+        announced(place, "The search could not be loaded. Reload the page to try again.");
         return;
       }
       answer(field.value, place, root(), inDialog ? 6 : 30);

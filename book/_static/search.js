@@ -40,18 +40,21 @@ const inBook = (word) => SECTIONS.map(({ text }) => text.match(WORD)?.find((each
 function wordsOf(text) {
   const found = new Map();
   const add = (word) => found.set(word, (found.get(word) ?? 0) + 1);
-  for (const [written] of text.matchAll(WRITTEN)) {
-    const parts = written.match(WORD).map(american);
+  for (const [word] of text.matchAll(WRITTEN)) {
+    const parts = word.match(WORD).map(american);
     parts.forEach(add);
     if (parts.length > 1) add(american(parts.join("")));
   }
   return found;
 }
 
+/** A word with hyphens as one, in American spelling: "over-smoothing" as "oversmoothing". */
+const joined = (word) => american(word.replace(/[-‑]/g, ""));
+
 /** The words of a name, in order: "over-smoothing" as two words and as one. */
-function written(name) {
+function readings(name) {
   const found = name.match(WRITTEN) ?? [];
-  return [found.flatMap((word) => word.match(WORD)), found.map((word) => word.replace(/[-‑]/g, ""))].map((words) => words.map(american));
+  return [found.flatMap((word) => word.match(WORD).map(american)), found.map(joined)];
 }
 
 let index = null;
@@ -65,7 +68,7 @@ function indexed() {
       for (const word of words.keys()) (section.code ? inCode : vocabulary).add(word);
     }
     const [plainTitle, plainText] = [section.title, section.text].map((words) => (words.match(WORD) ?? []).map(american).join(" "));
-    return { section, title, text, page, plainTitle, plainText, names: (section.names ?? []).flatMap(written) };
+    return { section, title, text, page, plainTitle, plainText, names: (section.names ?? []).flatMap(readings) };
   });
   index = { sections, vocabulary: [...vocabulary], known: vocabulary, inCode: [...inCode] };
   return index;
@@ -141,10 +144,8 @@ function terms(query, slips = []) {
     const found = likeIn(vocabulary, word);
     return found.length ? found : likeIn(inCode, word);
   };
-  const asked = (query.match(WRITTEN) ?? []).flatMap((written) => {  // "pre-norm" as one word or, if that is nowhere, as two
-    const word = american(written.replace(/[-‑]/g, ""));
-    return like(word).length ? [word] : written.match(WORD).map(american);
-  });
+  // "pre-norm" as one word or, if that is nowhere, as two
+  const asked = (query.match(WRITTEN) ?? []).flatMap((word) => (like(joined(word)).length ? [joined(word)] : word.match(WORD).map(american)));
   return asked.map((word) => {
     const found = like(word);
     if (found.length) return new Set(found);
@@ -274,14 +275,12 @@ function isIdentifier(query) {
 const nameInCode = (query) => query.trim().replace(/\(.*$/, "").replace(/^gtcourse\./, "");
 const isNamed = (title, name) => [title, title.split(".").pop()].includes(name);
 
-/** One answer for each text: a section that stands on two pages, or a page and its first section. */
+/** One answer for each text: a section that stands on two pages, and a function that two modules have. */
 function withoutCopies(found) {
   const seen = new Set();
-  return found.filter(({ section: { page, title, text } }) => {
-    const keys = [`${page} · ${title}`, `${title} · ${text.slice(0, 200)}`];
-    if (keys.some((key) => seen.has(key))) return false;
-    keys.forEach((key) => seen.add(key));
-    return true;
+  return found.filter(({ section: { title, text } }) => {
+    const key = `${title} · ${text.slice(0, 200)}`;
+    return !seen.has(key) && seen.add(key);
   });
 }
 
@@ -291,7 +290,7 @@ const singular = (word) => word.replace(/ies$/, "y").replace(/(s|x|ch|sh)es$/, "
 
 /** How well a query names a term: 2 as it is, in singular or plural, 1 by the beginnings of its words, 0 not. */
 function naming(names, query) {
-  const asked = written(query);
+  const asked = readings(query);
   const some = (fits) => asked.some((words) => names.some((name) => name.length && name.length === words.length &&
     words.every((word, at) => fits(word, name[at]))));
   if (some((word, other) => singular(word) === singular(other) || stem(word) === other)) return 2;
@@ -357,6 +356,8 @@ const NUMBERED = [["Eq.", "eqs?|eqns?|equations?"], ["Table", "tab|tables?"], ["
 const NUMBER = "\\(?([a-z]?\\d+(?:\\.\\d+)?[a-z]?)\\)?";
 const POINTS = NUMBERED.map(([kind, forms]) => [kind, new RegExp(`(?:^|\\s)(?:${forms})\\.?\\s*${NUMBER}\\.?(?=$|[\\s,;?!])`, "i")]);
 
+const literal = (number) => number.replace(".", "\\.");
+
 /** What a query points to: {kind, number, rest}, rest without it; null if it points to nothing. */
 function pointing(query) {
   if (/^\s*[1-9]\d?\.\d{1,2}\s*$/.test(query)) return { kind: "Section", number: query.trim(), rest: query.trim() };
@@ -373,7 +374,7 @@ const CITED = new RegExp(`\\b(Eq|Equation|Table|Fig|Figure)s?\\.?\\s(${ITEM}(?:(
 
 /** Whether a text cites this number of a kind. The lecture's have a letter, and need no "Eq." before them. */
 function cites(text, { kind, number }) {
-  if (kind === "Eq." && /^[a-z]/.test(number)) return new RegExp(`(?<![\\w.])${number}(?![\\w.]*\\w)`, "i").test(text);
+  if (kind === "Eq." && /^[a-z]/.test(number)) return new RegExp(`(?<![\\w.])${literal(number)}(?![\\w.]*\\w)`, "i").test(text);
   const first = kind.slice(0, 2);
   for (const [, word, list] of text.matchAll(CITED)) {
     if (!word.startsWith(first)) continue;
@@ -390,7 +391,7 @@ function cites(text, { kind, number }) {
 function isCalled(title, { kind, number }) {
   if (kind === "Chapter" || (kind === "Section" && !number.includes("."))) return title.startsWith(`${number.padStart(2, "0")} `);
   if (kind === "Section") return title.startsWith(`${number} `);
-  return kind === "Exercise" && new RegExp(`^Exercise ${number}\\b(?!\\.\\d)`).test(title);
+  return kind === "Exercise" && new RegExp(`^Exercise ${literal(number)}\\b(?!\\.\\d)`).test(title);
 }
 
 /** The caption with this number, the sections that have it in their title, and those that cite it. */
@@ -403,7 +404,7 @@ function pointedAt(point) {
   const label = `${point.kind} ${point.number}`;
   const captions = CAPTIONS.filter((each) => (each.title === label || (!point.number.includes(".") && each.title.startsWith(`${label}.`))) && fits(each))
     .map((section) => ({ section, asked, words: shortened(section.text) }));
-  const alone = new RegExp(`(?<!to |–|[\\w.(])\\(?${point.number}(?![\\w.]*\\w)(?!\\)? to |–)`, "i");  // not an end of "3 to 7"
+  const alone = new RegExp(`(?<!to |–|[\\w.(])\\(?${literal(point.number)}(?![\\w.]*\\w)(?!\\)? to |–)`, "i");  // not an end of "3 to 7"
   const found = SECTIONS.map((section) => {
     const { title, page, text } = section;
     if (isCalled(title, point)) return fits(section) && { section, asked, score: 100 * weight(section.url) };
@@ -483,8 +484,8 @@ function sectionsWith(question, slips, missing) {
 }
 
 /** Which of the words that were asked for this one is, as written; -1 for none. */
-function which(written, asked) {
-  const forms = [...written.match(WORD).map(american), american(written.replace(/[-‑]/g, ""))];
+function which(word, asked) {
+  const forms = [...word.match(WORD).map(american), joined(word)];
   return asked.findIndex((term) => forms.some((form) => term.has(form)));
 }
 
@@ -515,24 +516,25 @@ function marked(text, asked, paragraph = document.createElement("p")) {
 
 /** The whole query, with the words of the book in place of those that it does not have. */
 const corrected = (query, slips) => query.trim().replace(WRITTEN, (word) => {
-  const slip = slips.find(([asked]) => asked === american(word.replace(/[-‑]/g, "")));
+  const slip = slips.find(([asked]) => asked === joined(word));
   return slip ? inBook(slip[1]).toLowerCase() : word;
 });
 
-/** Shows the sections that answer in a place of the page; the fewer, the less they say. Where there is
-    room, the reader can choose a group of them. */
+/** A word of a query as the reader wrote it: "colourr" for "colorr". */
+const asTyped = (asked, query) => query.match(WRITTEN).find((word) => joined(word) === asked) ?? asked;
+
+/** Shows the sections that answer in a place of the page, at most `most` of them. Where there is room, the
+    reader can choose a group of them. */
 function answer(query, place, root, most = MOST) {
   const slips = [];
   const found = query.trim() ? search(query, slips) : [];
-  const status = document.createElement("p");
-  status.setAttribute("role", "status");
-  place.replaceChildren(status);
+  const status = announced(place, "");
   if (!found.length) {
     const glossary = Object.assign(document.createElement("a"), { href: `${root}book/glossary.html`, textContent: "glossary" });
     if (query.trim()) status.append("No results. Check the spelling or see the ", glossary, ".");
     return;
   }
-  const read = slips.length ? ` for “${corrected(query, slips)}”; the book has no ${slips.map(([word]) => `“${word}”`).join(" or ")}` : "";
+  const read = slips.length ? ` for “${corrected(query, slips)}”; the book has no ${slips.map(([word]) => `“${asTyped(word, query)}”`).join(" or ")}` : "";
   const of = (group) => found.filter(({ section }) => !group || groupOf(section) === group);
   /** Of more than a list holds, all are counted; of fewer, those that are shown. */
   const count = (group) => (found.totals[group] > MOST ? found.totals[group] : of(group).length);
@@ -571,8 +573,7 @@ function entry({ section, asked, words, more }, root, tag) {
   const heading = Object.assign(document.createElement(tag), { className: "found" });
   const link = Object.assign(document.createElement("a"), { href: root + section.url });
   heading.append(marked(section.title, asked, link));
-  const page = Object.assign(document.createElement("p"), { className: "page" });
-  page.textContent = (section.page === section.title ? "" : section.page) +
-    (more ? `, and ${more} more page${more > 1 ? "s" : ""} with these words` : "");
-  return [heading, page, marked(words, asked)];
+  const where = [section.page === section.title ? "" : section.page, more ? `and ${more} more page${more > 1 ? "s" : ""} with these words` : ""];
+  const page = Object.assign(document.createElement("p"), { className: "page", textContent: where.filter(Boolean).join(", ") });
+  return [heading, ...(page.textContent ? [page] : []), marked(words, asked)];
 }

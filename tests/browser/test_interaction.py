@@ -397,6 +397,14 @@ def test_typical_queries_have_the_right_first_result(page, book):
         }"""
     )
     assert notice.endswith("for “laplacian eigenvector”; the book has no “laplacain”")
+    typed = page.evaluate(
+        """() => {
+          const place = document.createElement("div");
+          answer("normalisatoin", place, "");
+          return place.firstChild.textContent;
+        }"""
+    )
+    assert typed.endswith("for “normalisation”; the book has no “normalisatoin”")
     cards = page.evaluate(
         "search('stereochemistry').map(({ section, more }) => [section.url.split('/')[1], more])"
     )
@@ -413,6 +421,27 @@ def test_typical_queries_have_the_right_first_result(page, book):
           .filter((url) => !SECTIONS.some((section) => section.url === url))"""
     )
     assert known == []
+
+
+def test_two_sections_of_a_page_with_the_same_title_are_both_found(searching):
+    (found,) = searching("notation attention")
+    urls = [each["url"] for each in found if each["url"].startswith("book/notation.html#")]
+    titles = [each["title"] for each in found if each["url"] in urls]
+    assert titles.count("Attention") == 2
+
+
+def test_what_the_search_has_found_is_announced_in_a_line_that_stays(page, book):
+    """A line that comes with its words is not read out."""
+    page.goto(f"{book}/book/intro.html")
+    line = page.locator("#pst-search-dialog .section-results [role=status]")
+    expect(line).to_have_count(1)
+    expect(line).to_be_empty()
+    first = line.element_handle()
+    page.keyboard.press("Control+k")
+    for query, said in (("attention", "The 6 best of"), ("qqqzzz", "No results."), ("", "")):
+        page.locator("#pst-search-dialog input").fill(query)
+        expect(line).to_have_text(re.compile(f"^{re.escape(said)}" if said else "^$"))
+        assert line.evaluate("(line, first) => line === first", first)
 
 
 @pytest.fixture
