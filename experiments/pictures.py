@@ -467,6 +467,11 @@ def hundredths(values: torch.Tensor) -> list:
     return (100 * values).round().int().tolist()
 
 
+def padding() -> dict:
+    """The numbers of atoms of the molecules of section 12.2, in the order of the data."""
+    return {"sizes": [graph.num_nodes for graph in load_dataset("molecules").train[:4000]]}
+
+
 DATA: dict[str, Callable[[], dict]] = {
     "score": score,
     "stack": stack,
@@ -481,6 +486,7 @@ DATA: dict[str, Callable[[], dict]] = {
     "metro": metro,
     "bet": bet,
     "fool": fool,
+    "padding": padding,
 }
 
 

@@ -44,6 +44,7 @@ PARTS = {
     "metro": ["guess"],
     "bet": ["colors", "molecule"],
     "pair": ["colors", "molecule", "guess", "drag"],
+    "padding": ["layers", "guess", "drag"],
 }
 """The explainer's scripts that a picture uses, in order."""
 
@@ -62,6 +63,7 @@ PICTURES = {  # by name: the page and the heading of the section
     "metro": ("notebooks/10_one_framework", "which-layer-contains-which"),
     "fool": ("notebooks/10_one_framework", "the-smallest-pair-that-fools-a-layer"),
     "bet": ("notebooks/11_what_attention_sees", "is-an-estimate-right"),
+    "padding": ("notebooks/12_from_a_laptop_to_a_cluster", "how-much-is-padding"),
 }
 INSTEAD = {
     "score": "With scripts enabled, you can move the scores of four tokens here, and see how the "
@@ -101,6 +103,9 @@ INSTEAD = {
     "most, against attention, the gradient, the model’s own edit and the lookup table. In 37 "
     "molecules with 2 or more end atoms, attention finds it 17 times, gradient × input 15 times, "
     "the model’s own edit 19 times and the lookup table 22 times; chance would find it 13 times.",
+    "padding": "With scripts enabled, you can change the batch size and the number of buckets "
+    "here, and look into each batch. The picture shows an epoch in batches of 64 molecules, "
+    "without buckets: 50 % of the pairs are padding.",
 }
 ALT = {
     "score": "Four tokens with their scores and weights, discs of their weights on an axis of "
@@ -140,6 +145,10 @@ ALT = {
     "fool": "Two different graphs of six nodes, coloured alike by sums over neighbours.",
     "bet": "A molecule coloured by attention, one of its end atoms cut off, and a table of what "
     "attention, gradient, edit and a lookup table bet on.",
+    "padding": "4,000 thin columns in 63 batches. In each batch the real pairs are a staircase "
+    "that falls from left to right, and the padding above it fills about half of the area. Beside "
+    "them is the square of pairs of one batch, whose colour fades towards the pairs that only few "
+    "molecules have.",
 }
 
 CAPTIONS = {
@@ -158,6 +167,7 @@ CAPTIONS = {
     "metro": "Layers that turn into other layers, step by step.",
     "fool": "Two graphs whose edges you can change until a layer cannot tell them apart.",
     "bet": "Molecules with end atoms to bet on, against four methods.",
+    "padding": "The batches of an epoch, whose size and number of buckets you can change.",
 }
 MENTION = re.compile(r"picture\s+(?:below|at\s+the\s+end\s+of\s+this\s+section)")
 CHAPTER = re.compile(r"notebooks/(\d\d)_")

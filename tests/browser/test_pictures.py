@@ -15,8 +15,9 @@ import torch.nn.functional as F
 from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
-from book._ext.pictures import BY_ARROWS, CAPTIONS, PICTURES
+from book._ext.pictures import BY_ARROWS, CAPTIONS, INSTEAD, PICTURES
 from experiments import pictures
+from gtcourse import DenseLoader, load_dataset
 from gtcourse.course import blindness, explorer
 from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
 from gtcourse.models import Transformer, TransformerConfig, causal_mask
@@ -187,7 +188,9 @@ def computed(page):
     return run
 
 
-@pytest.mark.parametrize("name", ["score", "stack", "transformer", "ink", "basis", "dial"])
+@pytest.mark.parametrize(
+    "name", ["score", "stack", "transformer", "ink", "basis", "dial", "padding"]
+)
 def test_stored_picture_data_equal_computed_data(name):
     assert json.loads(pictures.text(pictures.DATA[name]())) == stored(name)
 
@@ -406,6 +409,27 @@ def test_every_turned_basis_consists_of_eigenvectors_of_the_ring(computed, degre
 
 ARTICLE = re.compile(r'(?<=<article class="bd-article">).*(?=</article>)', re.S)
 KEPT = r'<div id="{}" class="picture">.*?</div><script .*?</script>|</?section.*?>|<h\d.*?</h\d>'
+
+
+@pytest.fixture(scope="module")
+def molecules():
+    """Those of section 12.2."""
+    return load_dataset("molecules").train[:4000]
+
+
+@pytest.mark.parametrize(("batch_size", "buckets"), [(64, 1), (64, 16), (8, 1), (4, 62), (256, 32)])
+def test_the_batches_of_an_epoch_in_the_page_are_those_of_the_loader(
+    computed, molecules, batch_size, buckets
+):
+    loader = DenseLoader(molecules, batch_size, shuffle=True, seed=0, buckets=buckets)
+    for epoch in (0, 3):
+        found = computed(
+            "padding",
+            "([given, ...how]) => gtcourse.pictures.padding(given, ...how)",
+            [stored("padding")["sizes"], batch_size, buckets, epoch],
+        )
+        # The loader gives them in another order.
+        assert sorted(found) == sorted(rows.tolist() for rows in loader.graphs_of_batches(epoch))
 
 
 @pytest.fixture(scope="module")
@@ -945,6 +969,7 @@ GUESSES = {
     "transformer": ("cross-attention", "[2, 4, 5, 8]"),
     "pair": ("EGT", "0.107 and 0.011 (EGT)"),
     "metro": ("about a hundredth of it", "from 2.03 to 0.03"),
+    "padding": ("38 %", "With 16 buckets, 9 % are padding"),
 }
 
 
@@ -975,6 +1000,7 @@ def test_a_guess_shows_the_right_answer_in_a_picture_that_fits_a_small_laptop(pi
         "transformer": (".which", "stage 9 of 11"),
         "pair": (".said", "C4 looks at C9"),
         "metro": (".which", "factor 10−2"),
+        "padding": (".said", "38 % are padding"),
     }
     part, words = shown[name]
     assert words in host.locator(part).inner_text()
@@ -1060,6 +1086,46 @@ def test_moving_a_city_or_closing_gates_changes_the_predicted_tour(picture, page
     assert page.evaluate("document.activeElement.dataset.city") == "0"
     host.get_by_role("button", name="close the gates of layer 1").click()
     assert host.locator("svg").evaluate(edges) != moved
+
+
+def test_more_buckets_leave_less_padding_and_make_batches_differ_more(picture):
+    host = picture("padding")
+    said = host.locator("[role=status]")
+    shares, ranges = [], []
+    for _ in range(5):
+        share, low, high = re.search(
+            r"(\d+) % are padding\. .* between ([\d.]+) and ([\d.]+)\.$", said.inner_text()
+        ).groups()
+        shares.append(int(share))
+        ranges.append(float(high) - float(low))
+        host.locator("[data-slider=buckets]").press("ArrowRight")
+    assert shares == [50, 37, 24, 15, 9]  # of 1 to 16 buckets
+    assert ranges == sorted(ranges)
+    assert f"buckets: {shares[0]} % of the pairs are padding" in INSTEAD["padding"]
+
+
+def test_a_batch_is_chosen_by_key_and_by_pointer(picture, molecules):
+    host = picture("padding")
+    sizes = torch.tensor(stored("padding")["sizes"])
+    loader = DenseLoader(molecules, 64, shuffle=True, seed=0)
+    stated = []
+    for rows in loader.graphs_of_batches(0):
+        n = sizes[rows]
+        stored_pairs = len(n) * int(n.max()) ** 2
+        share = 1 - int((n**2).sum()) / stored_pairs
+        stated.append(f"{stored_pairs:,} pairs. {100 * share:.0f} % are padding.")
+    slider = host.locator("[data-slider=at]")
+    caption = host.locator(".one figcaption")
+    for at in (1, 2):
+        slider.press("ArrowRight")
+        assert caption.inner_text().startswith(f"Batch {at + 1}: 64 molecules")
+        assert any(each in caption.inner_text() for each in stated)
+    epoch = host.locator(".epoch")
+    epoch.click(position={"x": epoch.bounding_box()["width"] - 4, "y": 150})
+    assert caption.inner_text().startswith("Batch 63: 32 molecules")
+    assert slider.get_attribute("aria-valuetext") == "batch 63 of 63"
+    host.locator("[data-epoch]").press("Enter")
+    assert host.locator("[role=status]").inner_text().startswith("Epoch 1: 63 batches")
 
 
 ARROWS = {
