@@ -194,6 +194,10 @@ const LEADS = [
   [/^\[?cls\]?( token)?$/, "notebooks/06_graphormer.html#vnode-the-layer-the-model"],
   [/^edge gat|^gat(e|es|ing)$/, "book/glossary.html#term-gate", "notebooks/07_egt.html#bias-clip-and-gate"],
   [/^(graph|node|link|edge) (classification|prediction|regression)$/, "notebooks/07_egt.html#one-model-four-questions"],
+  [/\bpredict\w*\b.*\bmy\b|\bmy (own )?molecules?$/, "notebooks/your_molecules.html#load-and-predict", "notebooks/your_molecules.html"],
+  [/^bias(es)?$/, "book/glossary.html#term-attention-bias", "notebooks/06_graphormer.html#distance-as-an-attention-bias"],
+  [/^edge.?augment/, "notebooks/07_egt.html"],
+  [/^chromatic/, "notebooks/09_csa.html"],
   [/fine.?tun|transfer learning|\bown (data|molecules)/, "notebooks/your_molecules.html#train-on-a-csv-file"],
   [/pre.?trained|^(load|download).*(weights|model)/, "book/models/index.html", "notebooks/your_molecules.html#load-and-predict"],
   [/^interpretab|^explainab|^saliency$|^attribution$|^xai$/, "notebooks/11_what_attention_sees.html"],
@@ -300,6 +304,9 @@ function naming(names, query) {
 // Words of a question that say nothing about its subject.
 const SMALL = new Set(("a an and are at by can do does for from how i in is it my of on or own the this to use we " +
   "what when where which why with you your").split(" "));
+
+// Of these, those that the title of a page has decide between sections that are equally good.
+const TELLING = new Set("how my own use when where which why your".split(" "));
 
 /** What answers a question, best first, at most 30 of each group. `totals` of the list says how many
     sections of a group there are. */
@@ -432,6 +439,7 @@ function sectionsWith(question, slips, missing) {
   const identifier = isIdentifier(question);
   const query = (identifier ? String : respelt)(asking.replace(QUESTION, "").replace(/\?\s*$/, "") || asking);
   const said = (query.match(WRITTEN) ?? []).filter((word) => !SMALL.has(word.toLowerCase()));
+  const telling = [...wordsOf(query).keys()].filter((word) => TELLING.has(word));
   let asked = terms(said.length ? said.join(" ") : query, slips);
   if (missing) asked = asked.filter((words) => words.size);
   if (!asked.length || asked.some((words) => !words.size)) return [];
@@ -464,7 +472,11 @@ function sectionsWith(question, slips, missing) {
       const unsaid = asked.filter((term) => !count(title, term) && !count(page, term));
       if (!inText && !inOneSentence(section.text, unsaid)) total /= 3;  // each word somewhere else
     } else if (section.names) total /= 2;  // a short definition, of another term, that uses the word
-    if (section.title.startsWith("Exercise")) total /= 3;
+    // For a single word, an exercise or an erratum with the word in its title comes after what explains it.
+    const alone = asked.length === 1 ? 6 : 1;
+    if (section.title.startsWith("Exercise")) total /= 3 * alone;
+    else if (section.url.startsWith("notebooks/errata")) total /= alone;
+    total += 0.2 * telling.filter((word) => page.has(word)).length;
     return total * weight(section.url);
   };
   // First what defines the term that is asked for, in the glossary and where a chapter introduces it.

@@ -321,6 +321,10 @@ FIRST_OF = {
     "sign ambiguity": "05_signnet.html",
     "edge features": "06_graphormer.html#edges-along-the-shortest-path",
     "edge channels": "07_egt.html#a-vector-for-every-pair",  # the EGT paper's name
+    "how do I predict my own molecule": "your_molecules.html#load-and-predict",
+    "predict own molecule": "your_molecules.html",
+    "edge-augmented": "07_egt.html",
+    "bias": "glossary.html#term-attention-bias",
     "neighbor": "03_message_passing.html#one-node-at-a-time",
     "VNode": "06_graphormer.html#vnode-the-layer-the-model",
     "RWPE": "glossary.html#term-RWSE",
@@ -411,6 +415,9 @@ def test_typical_queries_have_the_right_first_result(page, book):
     assert cards[0][0] == "models"  # one of the cards, which counts the others
     assert cards[0][1] >= 7
     assert [place for place, _ in cards[1:] if place == "models"] == []
+    titles = page.evaluate("search('softmax').map(({ section }) => section.title)")
+    exercises = [at for at, title in enumerate(titles) if title.startswith("Exercise")]
+    assert min(exercises) > titles.index("1.4 Why divide by the square root")
     apart = page.evaluate(
         """() => search("edge channels").slice(0, 5).map(({ section, asked }) =>
           inOneSentence(`${section.title}. ${section.text}`, asked))"""
