@@ -11,6 +11,8 @@ INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
 )
 
+FONTAWESOME = re.compile(r"<(?:script|link)\b[^>]*fontawesome\.js[^>]*>\s*(?:</script>)?")
+
 AUTO = re.compile(r'(<html\b[^>]*\bdata-theme=)"auto"')
 
 ICONS = re.compile(r"(?:\.fa-[\w-]+::?before,?)+\{[^}]*\}")
@@ -49,25 +51,26 @@ def is_from(library: str, file) -> bool:
 
 
 def drop_fontawesome(app, error) -> None:
-    """icons.css draws the icons: the theme's script and its letters of 1,900 icons are not needed.
-
-    The theme's templates name the script, which must be there.
-    """
+    """icons.css draws the icons: the theme's script and letters of 1,900 icons are not needed."""
     if error is not None or app.builder.format != "html":
         return
     static = Path(app.outdir, "_static")
-    Path(static, "scripts", "fontawesome.js").write_text("")
+    for script in Path(static, "scripts").glob("fontawesome.js*"):
+        script.unlink()
     styles = Path(static, "styles", "pydata-sphinx-theme.css")
     styles.write_text(ICONS.sub("", styles.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def drop_index(app, error) -> None:
-    """The search page has its own index of sections; the theme loads Sphinx's on every page."""
+def drop_scripts(app, error) -> None:
+    """The search page has its own index of sections; the theme loads Sphinx's on every page.
+
+    The theme also names the script of the icons, which is not there.
+    """
     if error is not None or app.builder.format != "html":
         return
     for path in Path(app.outdir).rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        less = light(INDEX.sub("", text))
+        less = light(FONTAWESOME.sub("", INDEX.sub("", text)))
         if less != text:
             path.write_text(less, encoding="utf-8")
 
@@ -86,6 +89,6 @@ def setup(app):
     app.connect("html-page-context", drop_unused, priority=900)
     app.connect("html-page-context", guard, priority=900)
     app.connect("build-finished", drop_fontawesome)
-    app.connect("build-finished", drop_index)
+    app.connect("build-finished", drop_scripts)
     app.add_css_file("icons.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
