@@ -59,6 +59,8 @@ TIMES = (
 )
 """The measurements of chapter 12: what, its sections, the record, and the clock."""
 TAKES = re.compile(r"^\| Takes \|.*$", re.M)
+READING = re.compile(r"\d+ to \d+ minutes to read a chapter")
+HOME = ROOT / "book" / "intro.md"
 
 
 def title(chapter: Path) -> str:
@@ -299,6 +301,17 @@ def with_running_time(chapter: Path) -> str:
     return text
 
 
+def with_reading_times() -> str:
+    """The home page's text with the shortest and the longest time to read a chapter."""
+    text = HOME.read_text(encoding="utf-8")
+    minutes_each = [reading(path.read_text(encoding="utf-8")) for path in chapters()]
+    said = f"{min(minutes_each)} to {max(minutes_each)} minutes to read a chapter"
+    text, count = READING.subn(said, text)
+    if count != 1:
+        raise ValueError(f"{HOME.name} says {count} times how long reading takes; expected once")
+    return text
+
+
 PAGES: dict[Path, Callable[[], dict[str, str]]] = {
     RESULTS / "index.md": results_tables,
     RESULTS / "runs.md": runs_tables,
@@ -318,7 +331,7 @@ def pages() -> dict[Path, str]:
         if page in PROSE:
             text = filled(page, text)
         texts[page] = text
-    return texts
+    return texts | {HOME: with_reading_times()}
 
 
 def main() -> int:

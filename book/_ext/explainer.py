@@ -148,11 +148,17 @@ def embed(app, document: nodes.document, page: str) -> None:
 def first_page(molecule: dict) -> dict:
     """What the first page shows of a molecule: the models' predictions and where each atom looks.
 
-    Attention is of the last layer, the mean over heads or channels, ``[n, n]``.
+    Attention is of the last layer, the mean over heads or channels, ``[n, n]``. The largest ring is
+    outlined where a model reads rings.
     """
+    from rdkit import Chem
+
     from gtcourse.predict import load
 
+    drawn = Chem.MolFromSmiles(molecule["smiles"])  # the rings are lost with it
+    rings = drawn.GetRingInfo().AtomRings()
     shown = {key: molecule[key] for key in ("places", "symbols", "edge", "value", "name")}
+    shown["ring"] = max(rings, key=len)
     shown["models"] = []
     for name in MODELS:
         values, attention = load(name).predict([molecule["smiles"]], return_attention=True)

@@ -2,9 +2,11 @@
 // atom looks in them. What the pointer is on is shown; a click, a tap or an arrow key chooses an atom.
 (function (data) {
   "use strict";
-  const { models, symbols, value } = data;
+  const { models, symbols, value, ring } = data;
   const place = document.getElementById("live");
   const { ramp, shade, watch } = gtcourse.colors;
+  const largest = Math.max(...models.flatMap(({ attention }) => attention.flat()));  // one scale for all
+  const sizes = { 5: "five", 6: "six", 7: "seven", 8: "eight" };
   const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
   let model = models[0];
   let chosen = 4;
@@ -13,14 +15,14 @@
   place.innerHTML = `<div class="models" role="group" aria-label="model">${models.map((each, at) =>
     `<button type="button" data-model="${at}" data-predicts="${number(each.prediction)}">${each.title}</button>`).join("")}</div>
     ${gtcourse.molecule.drawing(data, symbols.map((symbol, at) => `${symbol}${at}`), width, Math.min(384, Math.round(0.75 * width)))}
-    <p class="scale">weight 0 <i></i> <span class="most"></span></p>
-    <p class="said"><b>Orange: where the outlined atom looks</b>,<br>in a trained <span class="which"></span>.
-      <span class="hint"></span></p>
-    <p class="said result" role="status"></p>`;
+    <p class="scale">weight 0 <i></i> ${number(largest)}</p>
+    <p class="said"><b>Orange: where the circled atom looks</b>,<br>in the last layer of a trained
+      <span class="which"></span>, mean over its <span class="of"></span>. <span class="hint"></span></p>
+    <p class="said result" role="status"></p><p class="said why"></p>`;
   const puzzle = document.getElementById("puzzle");
   puzzle.innerHTML = `<p class="hook">Three models are off by about&nbsp;3, and CSA is not. <a href="explainer.html#things-to-try">Why?</a></p>
     <svg role="img" aria-label="Predictions on a line: ${models.map(({ title, prediction }) => `${title} ${number(prediction)}`).join(", ")}; the exact value is ${number(value)}"></svg>
-    <p>Penalised logP of ${data.name}: how much better it dissolves in oil than in water, minus penalties.</p>`;
+    <p>Penalised logP of ${data.name}: how much better it dissolves in oil than in water, minus penalties, one of them for its ring of ${sizes[ring.length]} atoms.</p>`;
   const find = (selector) => [...place.querySelectorAll(selector)];
   const atoms = find(".atom");
   find(".hint")[0].textContent = matchMedia("(pointer: coarse)").matches ? "Tap another atom." : "Point at another atom.";
@@ -50,14 +52,12 @@
   }
 
   function show(i) {
-    const largest = Math.max(...model.attention.flat());  // one scale for all atoms of a model
     gtcourse.molecule.paint(place, model.attention[i].map((weight) => shade("weight", weight / largest)));
     find(".scale i")[0].style.background = ramp("weight");
     atoms.forEach((atom, j) => {
       atom.setAttribute("stroke", i === j ? "#3b82c4" : "none");
       atom.setAttribute("stroke-width", 3.5);
     });
-    find(".most")[0].textContent = number(largest);
   }
 
   function choose(i) {
@@ -72,8 +72,13 @@
   function change(to) {
     model = to;
     find("[data-model]").forEach((button, at) => button.setAttribute("aria-pressed", models[at] === to));
+    const readsRings = to.kind === "csa";
     find(".which")[0].textContent = to.title;
+    find(".of")[0].textContent = readsRings ? "channels" : "heads";
+    gtcourse.molecule.outline(find("svg")[0], readsRings ? ring : []);
     find(".result")[0].innerHTML = `Penalised logP of ${data.name}<br>predicted <b>${number(to.prediction)}</b> · exact <b>${number(value)}</b>`;
+    find(".why")[0].textContent = readsRings ? `Only CSA reads which atoms share a ring, such as the outlined ring of ${sizes[ring.length]}.` :
+      `${to.title} does not read which atoms share a ring. CSA does.`;
     const link = document.querySelector("a.play");
     drawPuzzle();
     if (link) link.hash = `model=${to.kind}&molecule=${data.name}`;

@@ -620,12 +620,14 @@ def test_the_page_for_missing_pages_offers_a_search_of_the_book(page, book):
 def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, book):
     page.goto(f"{book}/book/intro.html")
     live = page.locator("#live")
-    predicted, places = [], set()
+    predicted, ringed, places, scales = [], [], set(), set()
     for button in live.locator("[data-model]").all():
         button.click()
         parts = (live, page.locator(".promise"))
         places.add(str([part.bounding_box() for part in parts]))
         said = live.locator(".result").inner_text()
+        ringed.append(live.locator(".ring").count())
+        scales.add(live.locator(".scale").inner_text())
         predicted.append(float(re.search(r"[−\d.]+(?= · exact)", said)[0].replace("−", "-")))
     assert len(predicted) == 4
     exact = float(said.split("exact ")[1].replace("−", "-"))
@@ -639,6 +641,8 @@ def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, bo
     why = puzzle.get_by_role("link", name="Why?").get_attribute("href")
     assert why == "explainer.html#things-to-try"
     assert len(places) == 1  # nothing moves
+    assert len(scales) == 1  # the colours of all models can be compared
+    assert ringed == [0, 0, 0, 1]  # CSA reads rings
 
 
 def test_no_node_encoding_separates_rook_and_shrikhande(chapter):
