@@ -8,6 +8,8 @@ gtcourse.tour = (function () {
   const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}\u00a0%`;  // with a space that does not break
   const nearest = (values, x) => values.reduce((best, value, at) => (Math.abs(value - x) < Math.abs(values[best] - x) ? at : best), 0);
 
+  const RING = [1, 2, 4, 5, 6, 13, 19];  // diazepam’s ring of seven atoms, in the order of its bonds
+
   // `ask` is a question with answers, `right` says which is, given the page before and after the step.
   // `look` is what the question is about, which has a dashed frame. What would give the answer away is
   // covered until the reader has chosen. `see` is what a phone shows above the question: the first and
@@ -56,20 +58,20 @@ gtcourse.tour = (function () {
     {
       title: "From the message to the prediction", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, changes: { cut: new Set(["graphormer,0,4,2,4"]) },
       look: "made path", see: [".of-pair", ".path"],
-      ask: ["We cut this one weight, so that C1 no longer gets O3’s message from head 5 of layer 1. The read-out reads [VNode] alone. After which layer does [VNode] first differ?", "layer 1", "layer 2", "none"],
+      ask: ["We cut this one weight, so that C1 no longer gets O3’s message from head 5 of layer 1. The read-out reads [VNode] alone. After which layer does [VNode] first differ?", "after layer 1", "after layer 2", "after none"],
       right: ({ trace }) => {
         const first = trace.findIndex(({ readOut }) => readOut > 0);
         return first < 0 ? 2 : Math.min(first, 1);
       },
-      text: ({ trace, now, before }) => `After layer 2. The message is added to C1’s own vector (the residual), so in layer 1 C1’s vector alone changes, by ${percent(trace[0].chosen)} of its length.
-        In layer 2 [VNode] attends to C1 and changes by ${percent(trace[1].readOut)}. After layer ${trace.length} C1 differs by ${percent(trace.at(-1).chosen)}, [VNode] by ${percent(trace.at(-1).readOut)}, and the
+      text: ({ trace, now, before }) => `The message is added to C1’s own vector (the residual), so in layer 1 C1’s vector alone changes, by ${percent(trace[0].chosen)} of its length.
+        In layer 2 [VNode] attends to C1, and differs for the first time, by ${percent(trace[1].readOut)}. After layer ${trace.length} C1 differs by ${percent(trace.at(-1).chosen)}, [VNode] by ${percent(trace.at(-1).readOut)}, and the
         prediction, which is read from [VNode], moves: ${two(before)} → ${two(now)}.`,
     },
     {
       title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 2, changes: { closed: new Set(["0,1"]) }, look: "models fieldset maps", see: [".made", ".maps"],
-      ask: ["Now EGT, which multiplies each weight by a gate between 0 and 1. We close the gate of head 2 in layer 1. What is left of its weights?", "they are smaller", "nothing, they are all 0"],
-      right: () => 1,
-      text: () => "They are 0: the gate multiplies the weights after the softmax, so a closed head sends nothing, and later layers read other vectors. Reopen it with ×.",
+      ask: ["Now EGT, which multiplies each weight by a gate between 0 and 1. We close the gates of head 2 in layer 1. What do C1’s weights then add up to?", "exactly 1", "less, not 0", "exactly 0"],
+      right: ({ sum }) => (sum > 0.99 ? 0 : sum > 0 ? 1 : 2),
+      text: ({ now, before }) => `The gates come after the softmax, so it cannot make up for them: the head sends nothing. The prediction moves: ${two(before)} → ${two(now)}. Reopen the gates with ×.`,
     },
     {
       title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, channel: 0, changes: { off: new Set(["value"]) }, look: "models fieldset flow", see: [".made", ".maps"],
@@ -91,11 +93,11 @@ gtcourse.tour = (function () {
         attention. Chapter 11 measures how far the two agree. The fields at the top<span class="phone">, behind “More”,</span> take a molecule of your own and put two models side by side.`,
     },
     {
-      title: "The puzzle of this page", kind: "csa", molecule: "diazepam", scope: "model", i: null, j: null, look: "models axis", see: [".molecule", ".legend"],
+      title: "The puzzle of this page", kind: "csa", molecule: "diazepam", scope: "model", i: 4, j: 13, after: { scope: "weight", channel: 12, outline: RING }, look: "models molecule", see: [".molecule", ".legend"],
       ask: ["Diazepam again. CSA comes close to the exact value, and the other three are off by about 3. What does CSA read that they do not?", "which atoms share a bond", "which atoms share a ring", "how far apart two atoms are"],
       right: () => 1,
-      text: ({ now, exact }) => `Diazepam has a ring of seven atoms, and penalised logP has a penalty for large rings. CSA predicts ${two(now)}, and RDKit computes ${two(exact)}.
-        Under “Things to try”, the first answer checks this with a ring of six atoms.`,
+      text: ({ ring }) => `Diazepam’s ring of seven atoms, outlined here, lowers its penalised logP. In channel 13, E is at least ${two(ring.inside)} for any two atoms on a common ring and at most ${two(ring.outside)} for all other pairs.
+        In layer 1, C4 puts ${percent(ring.share)} of its weight on the other atoms of its ring. So CSA can tell such pairs apart. Does its prediction depend on that? See answer 1 of “Things to try”.`,
     },
   ];
 

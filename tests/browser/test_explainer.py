@@ -4,7 +4,7 @@ import copy
 import math
 import re
 from importlib import import_module
-from urllib.parse import quote
+from urllib.parse import parse_qs, parse_qsl, quote
 
 import pytest
 import torch
@@ -464,10 +464,72 @@ def test_the_models_predictions_follow_the_chosen_molecule(explainer):
     assert host.locator(".axis .of-other").count() == 3
     host.locator("[data-act=remove]").click()
     assert host.locator(".axis .of-other").count() == 0
-    host.get_by_label("your own molecule").fill("CCO")
-    host.get_by_label("your own molecule").press("Enter")
+    write(host, "CCO")
     expect(host.locator(".picker > summary")).to_have_text("your molecule")
-    assert host.locator("[data-predicts]").count() == 0
+    expect(host.locator("[data-predicts]")).to_have_count(4)
+    expect(host.locator(".axis .of-other")).to_have_count(3)
+    values = [load(name).predict(["CCO"]).item() for name in MODELS[:4]]
+    assert predictions(host) == pytest.approx(values, abs=0.006)
+
+
+def predictions(host) -> list[float]:
+    """Those beside the names of the models."""
+    return host.locator("[data-model]").evaluate_all(
+        "all => all.map((each) => Number(each.dataset.predicts.replace('\u2212', '-')))"
+    )
+
+
+@pytest.mark.parametrize(
+    ("smiles", "name"),
+    [
+        ("c1cc(O)ccc1NC(C)=O", "paracetamol"),
+        ("OC1=CC=C(NC(C)=O)C=C1", "paracetamol"),
+        ("CC(=O)Nc1cccc(O)c1", None),  # the hydroxyl group at another place
+        ("CC(=O)Nc1ccc(N)cc1", None),  # another atom
+        ("CC(=O)NC1CCC(O)CC1", None),  # other bonds
+        ("Clc1ccc2c(c1)C(c1ccccc1)=NCC(=O)N2C", "diazepam"),
+    ],
+)
+def test_a_molecule_of_the_list_is_recognised_however_it_is_written(explainer, smiles, name):
+    host = explainer(f"#model=csa&smiles={quote(smiles)}")
+    expect(host.locator(".picker > summary")).to_have_text(name or "your molecule")
+    said = host.locator(".prediction").inner_text()
+    if name is None:
+        assert "not computed here" in said
+        return
+    exact = penalized_logp(Chem.MolFromSmiles(smiles))
+    assert f"exact {exact:.2f}".replace("-", "\N{MINUS SIGN}") in said
+
+
+def test_without_an_atom_nothing_is_compared_with_the_exact_value(explainer):
+    host = explainer("#model=graphormer&molecule=diazepam&atom=C4&to=N5&beside=csa,1,35")
+    headings = host.locator(".panel h2")
+    assert ["off by" in text for text in headings.all_inner_texts()] == [True, True]
+    host.get_by_role("button", name="Remove C4").click()
+    assert ["off by" in text for text in headings.all_inner_texts()] == [False, False]
+    assert "exact for whole diazepam" in host.locator(".key").inner_text()
+    assert host.locator(".axis .of-exact.of-whole").count() == 1
+    host.locator("[data-beside]").select_option("")
+    assert "exact for whole diazepam" in host.locator(".key").inner_text()
+    assert "exact" not in host.locator(".path").inner_text()
+    host.get_by_role("button", name="undo: without C4").click()
+    assert "exact" in host.locator(".path").inner_text()
+    assert host.locator(".of-whole").count() == 0
+
+
+@pytest.mark.parametrize("width", [1024, 1280, 1440])
+def test_the_three_largest_weights_of_a_row_are_named(explainer, page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    state = "model=csa&molecule=diazepam&layer=1&channel=35&atom=C4&to=N5"
+    _, attention = load(MODELS[3]).predict([SMILES[1]], return_attention=True)
+    atoms = [atom.GetSymbol() for atom in Chem.MolFromSmiles(SMILES[1]).GetAtoms()]
+    names = [f"{atoms[at]}{at}" for at in attention[0][0, 34, 4].topk(3).indices.tolist()]
+    host = explainer(f"#{state}")
+    assert {*names} <= {*host.locator(".at-column").all_text_contents()}
+    host = explainer(f"#{state}&beside=graphormer")
+    panel = host.locator(".panel").first
+    assert {*names} <= {*panel.locator(".bars text").all_text_contents()}
+    assert re.findall(r"[A-Z]\w+(?= \d)", panel.locator(".says-row").inner_text())[-3:] == names
 
 
 def test_bars_of_the_terms_add_up_and_marks_join_the_weight_with_its_row_and_atoms(explainer):
@@ -734,7 +796,12 @@ def test_a_typed_molecule_is_drawn_predicted_and_stored_in_the_address(explainer
     assert again.locator(".prediction b").inner_text() == value != before
     again.get_by_label("your own molecule").fill("CCX")
     page.keyboard.press("Enter")
-    assert "“X” at position 3" in again.locator(".heard").inner_text()
+    said = again.locator(".heard").inner_text()
+    assert "“X” at position 3" in said
+    assert said.endswith("Still showing CCO.")
+    below, above = box_of(again.locator(".heard span")), box_of(again.locator(".own"))
+    assert 0 <= below["y"] - above["y"] - above["height"] < 8
+    assert abs(below["x"] - above["x"]) < 2
     assert again.locator(".molecule .atom").count() == 3  # the last molecule that could be read
     again.get_by_label("your own molecule").fill("Zolpidem")
     page.keyboard.press("Enter")
@@ -819,7 +886,8 @@ def test_choosing_in_one_of_two_models_chooses_in_both(explainer, page):
         assert panel.locator(".atom[aria-pressed=true]").get_attribute("data-atom") == "7"
         assert panel.locator(".says-row b").first.inner_text() == "C7"
     panels.nth(1).locator(".bars").press("ArrowRight")
-    looked = [panel.locator(".says-row").inner_text().split(" on ")[1] for panel in panels.all()]
+    said = [panel.locator(".says-row").inner_text() for panel in panels.all()]
+    looked = [re.search(r" on (\w+)\.", text)[1] for text in said]
     assert looked == ["C4", "C4"]  # O3 was chosen
     missing = panels.nth(0).locator(".path .none").all_inner_texts()
     assert [" ".join(text.split()) for text in missing] == ["no gate weight = softmax"]
@@ -909,6 +977,106 @@ def states(cut: bool) -> torch.Tensor:
 def test_an_address_with_unknown_names_shows_the_default(explainer):
     host = explainer("#model=none&molecule=none&layer=99&i=-1&shift=x&beside=none")
     assert host.locator(".prediction b").inner_text() == "1.07"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (
+            "model=graphormer&layer=1&weight=5&i=2&j=4&without=5&cut=graphormer,0,4,2,4",
+            "model=graphormer&layer=1&head=5&atom=C1&to=O3&without=C5&cut=graphormer,L1,H5,C1,O3",
+        ),
+        ("model=graphormer&weight=1&i=0&j=1", "model=graphormer&head=1&atom=VNode&to=C0"),
+        (
+            "model=egt&i=1&j=2&closed=0,1&flips=3;7",
+            "model=egt&atom=C1&to=O2&closed=L1,H2&flip=4;8",
+        ),
+        (
+            "model=csa&weight=35&i=1&j=3&cut=csa,1,12,10,11",
+            "model=csa&channel=35&atom=C1&to=O3&cut=csa,L2,C13,C10,O11",
+        ),
+    ],
+)
+def test_an_address_counts_as_the_page_does_and_older_addresses_still_work(
+    explainer, page, older, newer
+):
+    addresses = []
+    for said in (older, newer):
+        explainer(f"#{said}&molecule=aspirin")
+        addresses.append(page.evaluate("location.hash"))
+    assert addresses[0] == addresses[1]
+    written = dict(parse_qsl(addresses[0][1:]))
+    assert dict(parse_qsl(newer)).items() <= written.items()
+
+
+def test_the_links_of_the_suggestions_load_their_state(explainer, page):
+    host = explainer()
+    links = page.locator("#things-to-try a[href^='#model=']")
+    assert links.count() >= 8
+    for link in links.all():
+        asked = parse_qs(link.get_attribute("href")[1:])
+        link.evaluate("link => link.click()")
+        expect(host.locator("[data-model][aria-pressed=true]")).to_contain_text(
+            asked["model"][0], ignore_case=True
+        )
+        page.wait_for_function("asked => location.hash.includes(asked)", arg="&to=")
+        shown = parse_qs(page.evaluate("location.hash")[1:])
+        assert asked.items() <= shown.items() or "beside" in asked
+    assert host.locator(".panel").count() == 2
+
+
+def test_an_atom_that_scrolls_under_a_mouse_at_rest_is_not_previewed(explainer, page):
+    page.set_viewport_size({"width": 390, "height": 600})
+    host = explainer()
+    page.mouse.move(195, 300)
+    kept = host.locator(".legend").inner_text()
+    seen = set()
+    for _ in range(25):
+        page.mouse.wheel(0, 20)
+        page.wait_for_timeout(30)
+        seen.add(host.locator(".legend").inner_text())
+    assert seen == {kept}
+
+
+def test_the_tours_last_step_shows_the_ring_and_what_csa_reads_of_it(explainer):
+    """E of every pair on a common ring is larger than that of every other pair."""
+    host = explainer()
+    tour = host.locator(".tour")
+    tour.get_by_role("button").click()
+    for step in range(1, 13):
+        tour.get_by_text(f"{step} of 12").wait_for()
+        tour.get_by_role("button", name="Skip").click()
+        if step < 12:
+            tour.get_by_role("button", name="Next").click()
+    csa = load(MODELS[3])
+    batch = collate(encode([csa.featurize(SMILES[1])], *csa.transforms))
+    with torch.inference_mode():
+        term = csa.model.edge_terms(batch)[0].logits[0, 12]
+    _, attention = csa.predict(SMILES[1:2], return_attention=True)
+    on_ring = batch.encodings["ring"][0].bool().fill_diagonal_(False)
+    others = ~on_ring.clone().fill_diagonal_(True)
+    low, high = term[on_ring].min().item(), term[others].max().item()
+    share = attention[0][0, 12, 4][on_ring[4]].sum().item()
+    assert high < 0 < low
+    said = tour.locator("p").inner_text()
+    assert f"at least {low:.2f}" in said
+    assert f"at most {high:.2f}".replace("-", "\N{MINUS SIGN}") in said
+    assert f"{100 * share:.0f}\u00a0%" in said
+    diazepam = Chem.MolFromSmiles(SMILES[1])
+    ring = max(diazepam.GetRingInfo().AtomRings(), key=len)
+    assert len(ring) == 7
+    inside = host.locator(".molecule svg").evaluate(
+        """svg => {
+          const corners = svg.querySelector(".ring").getAttribute("d").match(/[\\d.]+ [\\d.]+/g);
+          return [...svg.querySelectorAll(".disc")].map((disc) =>
+            corners.includes(`${disc.getAttribute("cx")} ${disc.getAttribute("cy")}`));
+        }"""
+    )
+    assert [at for at, is_inside in enumerate(inside) if is_inside] == sorted(ring)
+    host.locator("[data-model]").first.click()
+    host.locator(".picker > summary").click()
+    host.get_by_role("button", name="aspirin").click()
+    assert host.locator(".molecule .ring").count() == 0
 
 
 CUT = "cut=graphormer,0,4,2,4"
@@ -1287,7 +1455,7 @@ def test_the_tab_key_stops_once_at_layers_and_heads_and_arrows_choose(explainer,
         assert host.evaluate(focused) == f"layer {layer}"
         assert chosen.all_inner_texts() == [f"layer {layer}", "1"]
     chosen.last.focus()
-    for key, channel in (("ArrowRight", 3), ("ArrowDown", 4), ("ArrowLeft", 2), ("ArrowUp", 1)):
-        page.keyboard.press(key)  # two rows: the next column begins two further on
+    for key, channel in (("ArrowRight", 2), ("ArrowDown", 28), ("ArrowLeft", 27), ("ArrowUp", 1)):
+        page.keyboard.press(key)  # two rows of 26
         assert host.evaluate(focused) == f"{channel}"
         assert chosen.all_inner_texts() == ["layer 2", f"{channel}"]

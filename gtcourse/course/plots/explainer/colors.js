@@ -6,7 +6,7 @@ gtcourse.colors = (function () {
   const STOPS = {
     light: { weight: ["#f0ece4", "#f4d09c", "#eda85a", "#e07f2a", "#c25507"],
       number: ["#1f6cb0", "#8fb9dd", "#f0ece4", "#eeb57e", "#c25507"] },
-    dark: { weight: ["#3a3d45", "#69492e", "#915b28", "#cb7524", "#ffa347"],
+    dark: { weight: ["#3a3d45", "#91602f", "#b5722d", "#da882f", "#ffa347"],
       number: ["#5fadf0", "#406e95", "#3a3d45", "#8c5730", "#ffa347"] },
   };
 

@@ -148,12 +148,17 @@ gtcourse.look = (function () {
     .axis { width: 100%; height: 34px; display: block; overflow: visible; }
     .under { display: flex; justify-content: space-between; align-items: center; gap: .5rem; }
     .under button { border: 0; padding: 0 .2rem; min-height: 24px; font-size: 13px; text-decoration: underline; white-space: nowrap; }
-    .key { display: flex; gap: .9rem; min-height: 1.1rem; font-size: 13px; line-height: 1.1rem; white-space: nowrap; }
+    .key { display: flex; min-width: 0; gap: .9rem; min-height: 1.1rem; font-size: 13px; line-height: 1.1rem; white-space: nowrap; }
     .key i { display: inline-block; width: .65rem; height: .65rem; border-radius: 50%; margin-right: .3rem; background: ${COLORS.node}; }
     .of-other { fill: var(--page); stroke: currentColor; stroke-width: 1.5; opacity: .75; }
     .key .others i { background: none; width: .55rem; height: .55rem; border: 1.5px solid currentColor; opacity: .75; }
     .key .old i { background: none; border: 1.5px solid currentColor; }
     .key .second i { width: .6rem; height: .6rem; border-radius: 0; transform: rotate(45deg); background: var(--page); border: 2px solid var(--second); }
+    .of-exact { stroke: ${COLORS.value}; stroke-width: 3; }
+    .of-exact.of-whole { stroke: currentColor; opacity: .35; }
+    .key .exact.of-whole { overflow: hidden; text-overflow: ellipsis; }
+    .key .exact.of-whole i { background: currentColor; opacity: .35; }
+    .prediction .of-whole { opacity: .75; }
     .key .exact i { width: 3px; height: .8rem; border-radius: 0; background: ${COLORS.value}; vertical-align: -.1rem; }
     .made { display: flex; justify-content: space-between; align-items: center; gap: .5rem; margin-top: .3rem; }
     .made > button { flex: none; font-size: 13px; }
@@ -203,8 +208,8 @@ gtcourse.look = (function () {
     .ribbon { grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .15rem .5rem; font-size: 13px; white-space: nowrap; min-width: max-content;
       background: color-mix(in srgb, var(--pairs) 22%, transparent); border-left: 4px solid var(--pairs); }
     [data-more] { -webkit-mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); }
-    .maps { display: grid; grid-auto-flow: column; grid-template-rows: repeat(var(--rows), auto); grid-auto-columns: var(--square); gap: .2rem; overflow-x: auto; padding: 2px 2px .2rem; scrollbar-width: thin; }
-    .maps button { padding: 2px; font-size: 12.5px; line-height: 1.15; cursor: zoom-in; }
+    .maps { display: grid; grid-template-columns: var(--columns); gap: .2rem; overflow-x: auto; padding: 2px 2px .2rem; scrollbar-width: thin; }
+    .maps button { padding: 2px; min-width: 0; font-size: 12.5px; line-height: 1.15; cursor: zoom-in; }
     .maps button[aria-pressed="true"] { background-color: #2a69a8; }
     canvas { image-rendering: pixelated; display: block; border-radius: 2px; width: 100%; }
     .maps canvas, .card canvas { aspect-ratio: 1; }
@@ -212,6 +217,7 @@ gtcourse.look = (function () {
     .matrix { cursor: crosshair; touch-action: manipulation; }
     .matrix svg { display: block; max-width: 100%; }
     .matrix text { fill: currentColor; font-size: 12px; }
+    .matrix .dense :is(.at-row, .at-column) { font-size: 11px; }
     .matrix .gone { text-decoration: line-through; }
     .mark { fill: none; stroke: var(--ink); }
     .path { list-style: none; margin: 0; padding: 0; font-size: 13.5px; }
@@ -262,10 +268,10 @@ gtcourse.look = (function () {
     .beyond { margin: .3rem 0 0; border-left: 4px solid var(--gold); padding-left: .5rem; font-size: 13px; line-height: 1.2rem; }
     .beyond:empty { display: none; }
     .beyond button { padding: 0 .4rem; min-height: 24px; line-height: 1.2; }
-    /* Where the window is wide, the sentence on a SMILES string stands beside the first heading, and takes no room. */
+    /* Where the window is wide, the sentence on a SMILES string is laid over the page below its field, and takes no room. */
     @container (min-width: 821px) {
-      .frame:not(.comparing) .heard { height: 0; min-height: 0; padding-left: calc(22.5rem + 1.6rem + 13.5rem); position: relative; z-index: 5; }
-      .frame:not(.comparing) .body { margin-top: -.2rem; } /* less the gap of an empty row */
+      .heard { position: absolute; z-index: 6; min-height: 0; top: var(--below); left: var(--left); max-width: min(34rem, calc(100% - var(--left))); }
+      .heard span:not(:empty) { padding: .3rem .6rem; border: 1px solid #d1495b; border-left-width: 4px; border-radius: .4rem; box-shadow: 0 .3rem .8rem #0003; }
     }
     .loading :is(.axis, .under, .made, fieldset, .legend, .changed) { visibility: hidden; }
     [inert] :is(button, summary, input, select) { opacity: .6; }
@@ -325,7 +331,7 @@ gtcourse.look = (function () {
       .comparing .prediction { font-size: 12px; white-space: nowrap; }
       .comparing .prediction b { font-size: 16px; }
       .comparing .key { gap: .5rem; font-size: 12px; }
-      .heard { min-height: 2.6rem; order: -1; }
+      .heard { min-height: 3.9rem; order: -1; }
       .frame:not(.all) .heard:has(span:empty) { display: none; }
       .extra { order: -1; flex: 1 0 auto; }
       .own input { flex: 1 1 6rem; }

@@ -88,5 +88,43 @@ gtcourse.molecule = (function () {
     svg.querySelectorAll(".name").forEach((name, at) => name.setAttribute("fill", ink(colors[at])));
   }
 
-  return { drawing, layout, paint, small };
+  /** Draws a ring, below everything else, through atoms that are given in the order of their bonds; none if there are none. */
+  function outline(svg, ring) {
+    svg.querySelector(".ring")?.remove();
+    if (!ring.length) return;
+    const discs = svg.querySelectorAll(".disc");
+    const corners = ring.map((atom) => `${discs[atom].getAttribute("cx")} ${discs[atom].getAttribute("cy")}`);
+    const width = 2.6 * discs[0].getAttribute("r");
+    svg.querySelector(".bonds").insertAdjacentHTML("beforebegin",
+      `<path class="ring" d="M${corners.join("L")}Z" fill="none" stroke="#b8962e" stroke-opacity=".45" stroke-width="${width.toFixed(1)}" stroke-linejoin="round"/>`);
+  }
+
+  /** Whether two molecules are the same but for the order of their atoms: the same types of atoms, joined by the
+      same bonds. The atoms of one are matched to those of the other in order of a search along the bonds. */
+  function same(one, other) {
+    const n = one.x.length;
+    const sorted = (values) => [...values].sort((a, b) => a - b).join();
+    if (other.x.length !== n || [(each) => each.x, (each) => each.degree, (each) => each.edge].some((of) => sorted(of(one)) !== sorted(of(other)))) return false;
+    const order = [0];  // each atom after the first is bonded to one before it
+    for (const from of order) {
+      for (let to = 0; to < n; to++) if (one.edge[from * n + to] >= 0 && !order.includes(to)) order.push(to);
+    }
+    const image = [];
+    function extend() {
+      const atom = order[image.length];
+      if (image.length === n) return true;
+      for (let to = 0; to < n; to++) {
+        const fits = !image.includes(to) && one.x[atom] === other.x[to] && one.degree[atom] === other.degree[to] &&
+          image.every((there, at) => one.edge[atom * n + order[at]] === other.edge[to * n + there]);
+        if (!fits) continue;
+        image.push(to);
+        if (extend()) return true;
+        image.pop();
+      }
+      return false;
+    }
+    return order.length === n && extend();
+  }
+
+  return { drawing, layout, outline, paint, same, small };
 })();

@@ -18,6 +18,8 @@
   const FINGER = 22;  // pixels from the middle of an atom within which it is meant
   const NAMED = 2;  // at most so many atoms are named in the sentence on what has changed
   const MOST_SHIFT = 4;  // of a bias, up and down
+  const LONG_NAME = 24;  // letters of a SMILES string in a sentence
+  const ALWAYS = 3;  // so many of the largest weights of a row are named
 
   async function fetched(model) {
     if (!model.src) return model;
@@ -34,22 +36,25 @@
     return means.get(layer);
   }
 
-  /** Which labels are written, of those with the places `at` in a row: the chosen one, and then all that are
-      `gap` or more away from those before. */
-  function spaced(at, gap, chosen, wanted = [...at.keys()]) {
+  /** Which labels are written, of those with the places `at` in a row: the chosen one, those of the largest
+      values, and then all that are far enough from those before; `gap` of two labels is how far. */
+  function spaced(at, gap, chosen, values) {
     const written = new Set(chosen in at ? [chosen] : []);
-    for (const which of wanted) {
-      if ([...written].every((other) => Math.abs(at[other] - at[which]) >= gap)) written.add(which);
+    for (const which of [...largestOf(values), ...at.keys()]) {
+      if ([...written].every((other) => other === which || Math.abs(at[other] - at[which]) >= gap(other, which))) written.add(which);
     }
     return written;
   }
+
+  /** Where the largest values of a row stand, largest first. */
+  const largestOf = (values) => [...values.keys()].sort((a, b) => values[b] - values[a]).slice(0, ALWAYS).filter((at) => values[at] > 0);
 
   const toggle = (set, value) => set.delete(value) || set.add(value);
 
   gtcourse.explain = function (host, data) {
     const root = host.attachShadow({ mode: "open" });
     const state = { model: null, molecule: data.molecules[0], scope: "weight", layer: 0, channel: 0, i: 1, j: 3,
-      distance: 1, effects: false, beside: null, second: { layer: 0, channel: 0 }, changes: gtcourse.models.unchanged(), removed: new Map() };
+      distance: 1, effects: false, outline: [], beside: null, second: { layer: 0, channel: 0 }, changes: gtcourse.models.unchanged(), removed: new Map() };
     let result = null;
     let before = null;
     let hover = null;
@@ -123,9 +128,23 @@
       });
     }
 
+    /** Of the reader's own molecule, what the other models predict, one after the other while the page is idle. */
+    async function predictWithAll(molecule) {
+      if (!molecule.own || molecule.predictions || new Set(data.models.map(({ kind }) => kind)).size < data.models.length) return;
+      molecule.predictions = {};
+      for (const model of [state.model, ...data.models.filter((each) => each !== state.model)]) {
+        await new Promise((idle) => (window.requestIdleCallback ?? setTimeout)(idle));
+        const ready = await fetched(model).catch(() => null);  // the reader can still choose it
+        if (molecule !== state.molecule) return void delete molecule.predictions;
+        if (ready) molecule.predictions[model.kind] = gtcourse.models.run(ready, molecule, {}).prediction;
+        showPredictions();
+        drawPrediction();
+      }
+    }
+
     function showMolecule() {
       showPredictions();
-      find(".picker > summary").textContent = state.molecule.own ? "your molecule" : state.molecule.name;
+      find(".picker > summary").textContent = state.molecule.like ?? (state.molecule.own ? "your molecule" : state.molecule.name);
       const note = find(".beyond").offsetHeight;  // what it takes, the drawing gives, so that all is in view
       find(".molecule").innerHTML = drawn(state.molecule, find(".molecule").clientWidth, HEIGHT - note);
     }
@@ -133,7 +152,7 @@
     /** Another molecule, without the cuts: their atoms are those of the last one. */
     function takeMolecule(molecule) {
       state.changes = { ...state.changes, cut: new Set() };
-      Object.assign(state, { molecule, effects: false, i: null, j: null });
+      Object.assign(state, { molecule, effects: false, outline: [], i: null, j: null });
     }
 
     async function choose(model) {
@@ -182,6 +201,7 @@
       buildTwo();
       draw();
       host.dataset.drawn = "";  // from here on it takes its own room
+      predictWithAll(state.molecule);
     }
 
     /** What a model computes. Nothing reads the row of a removed atom, so it is empty, as its column is. */
@@ -268,7 +288,7 @@
       const heading = state.beside ? `<span class="long">penalised logP · </span>${about().title}` : "penalised logP";
       find(".prediction").innerHTML = `${heading} ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
         ${state.beside ? `· ${ABOUT[state.beside.kind].title} <b>${number(other.prediction, 2)}</b>` : ""}
-        ${value === null ? "<small>· exact: not computed here</small>" : `· exact ${number(value, 2)}`}`;
+        ${value === null ? "<small>· exact: not computed here</small>" : `<span class="${isWhole() ? "" : "of-whole"}">· exact ${number(value, 2)}</span>`}`;
       const values = data.molecules.map((molecule) => molecule.value);
       const others = moved || state.beside ? [] : Object.entries(state.molecule.predictions ?? {}).filter(([kind]) => kind !== state.model.kind);
       const shown = [now, before.prediction, other?.prediction ?? now];  // of the reader's molecules and changes, some lie beyond the others
@@ -283,14 +303,23 @@
       axis.innerHTML = `<path d="M0 12H${width}" stroke="currentColor" opacity=".4"/>
         ${ticks.map((x) => `<path d="M${place(x)} 9v6" stroke="currentColor" opacity=".5"/><text x="${place(x)}" y="29" text-anchor="middle"
           font-size="11.5" fill="currentColor" opacity=".85">${number(x, 0)}</text>`).join("")}
-        ${value === null ? "" : `<path d="M${place(value)} 1v22" stroke="${COLORS.value}" stroke-width="3"/>`}
+        ${value === null ? "" : `<path class="of-exact${isWhole() ? "" : " of-whole"}" d="M${place(value)} 1v22"/>`}
         ${others.map(([kind, by]) => `<circle class="of-other" cx="${place(by)}" cy="12" r="4"><title>${ABOUT[kind].title}</title></circle>`).join("")}
         ${moved ? `<circle cx="${place(before.prediction)}" cy="12" r="5" fill="none" stroke="currentColor" stroke-width="1.5"/>` : ""}
         <circle cx="${place(now)}" cy="12" r="5.5" fill="${COLORS.node}"/>
         ${state.beside ? `<rect x="-5.5" y="-5.5" width="11" height="11" transform="translate(${place(other.prediction)},12) rotate(45)" fill="var(--page)" stroke="var(--second)" stroke-width="2"/>` : ""}`;
       find(".key").innerHTML = `<span><i></i>${state.beside ? about().title : "predicted"}</span>${
-        state.beside ? `<span class="second"><i></i>${ABOUT[state.beside.kind].title}</span>` : ""}${moved ? '<span class="old"><i></i>before</span>' : ""}${others.length ? '<span class="others"><i></i>others</span>' : ""}${
-        value === null ? "<span>exact: needs RDKit</span>" : '<span class="exact"><i></i>exact<span class="long"> (RDKit)</span></span>'}`;
+        state.beside ? `<span class="second"><i></i>${ABOUT[state.beside.kind].title}</span>` : ""}${moved && isWhole() ? '<span class="old"><i></i>before</span>' : ""}${others.length ? '<span class="others"><i></i>others</span>' : ""}${
+        keyOfExact(value)}`;
+    }
+
+    /** Without an atom it is another molecule, of which the exact value is not known here. */
+    const isWhole = () => !removed().size;
+
+    function keyOfExact(value) {
+      if (value === null) return "<span>exact: needs RDKit</span>";
+      if (isWhole()) return '<span class="exact"><i></i>exact<span class="long"> (RDKit)</span></span>';
+      return `<span class="exact of-whole"><i></i>exact for whole<span class="long"> ${state.molecule.like ?? state.molecule.name}</span></span>`;
     }
 
     /** In what the molecule is unlike all that the model was trained on; "" if in nothing. */
@@ -413,6 +442,7 @@
         atom.setAttribute("aria-pressed", token === state.i);
         atom.setAttribute("tabindex", token === state.i || (state.i < result.first && !at) ? 0 : -1);
       });
+      gtcourse.molecule.outline(find(".molecule svg"), state.outline);
       drawArrow();
       drawTriangles();
       drawLegend(T);
@@ -546,6 +576,14 @@
 
     const rowsOfMaps = () => (channels() > 16 ? 2 : 1);
 
+    /** Of channels: a row has those of half of the heads, with a gap between two heads. */
+    function columnsOfMaps() {
+      const C = channels();
+      if (rowsOfMaps() === 1) return { count: C, perHead: C };
+      const perHead = C / state.model.heads;
+      return { count: perHead * Math.ceil(state.model.heads / 2), perHead };
+    }
+
     /** Of buttons of which one is chosen, the Tab key reaches that one. */
     const pressOne = (buttons, chosen) => buttons.forEach((button, at) => {
       button.setAttribute("aria-pressed", at === chosen);
@@ -556,10 +594,16 @@
       const [C, { weights }] = [channels(), about()];
       const maps = find(".maps");
       maps.setAttribute("aria-label", `${weights}s of the layer: arrow keys choose one`);
-      maps.style.setProperty("--rows", rowsOfMaps());
-      maps.style.setProperty("--square", C > 16 ? "2.2rem" : "4.4rem");
-      maps.innerHTML = Array.from({ length: C }, (_, c) =>
-        `<button data-channel="${c}" aria-label="${weights} ${c + 1}"><canvas></canvas>${c + 1}</button>`).join("");
+      const { count, perHead } = columnsOfMaps();
+      const high = innerHeight >= LOW_WINDOW;
+      const [least, most] = C > 16 ? ["1.65rem", "2.6rem"] : ["4.4rem", high ? "6.4rem" : "4.4rem"];
+      maps.style.setProperty("--columns", Array.from({ length: count / perHead }, () => `repeat(${perHead}, minmax(${least}, ${most}))`).join(" .45rem "));
+      maps.innerHTML = Array.from({ length: C }, (_, c) => {
+        const at = c % count;
+        const column = at + Math.floor(at / perHead) + 1;
+        const of = C > count ? ` of head ${Math.floor(c / perHead) + 1}` : "";
+        return `<button data-channel="${c}" aria-label="${weights} ${c + 1}${of}" style="grid-area:${Math.floor(c / count) + 1}/${column}"><canvas></canvas>${c + 1}</button>`;
+      }).join("");
     }
 
     function drawMaps() {
@@ -576,14 +620,15 @@
     }
 
     // The matrix is drawn in pixels, so that its labels are as large in a narrow column as in a wide one.
-    const [MARGIN, LABEL, LOW_WINDOW, HEADING] = [45, 12, 860, 88];
+    const [MARGIN, LABEL, SMALL_LABEL, LOW_WINDOW, HEADING] = [41, 12, 11, 860, 88];
+    const ABOVE = 548;  // what stands above the matrix, in pixels
     const HALF = 7;  // of a label's height: the last one may reach beyond its row
     let cell = 10;  // of a pair
     let side = 100;  // of the matrix with its labels
 
     function buildMatrix() {
       const T = tokens();
-      const room = Math.min(find(".matrix").clientWidth || 280, innerHeight < LOW_WINDOW ? (rowsOfMaps() > 1 ? 262 : 278) : 380);
+      const room = Math.min((find(".matrix").clientWidth || 280) - HALF, innerHeight < LOW_WINDOW ? (rowsOfMaps() > 1 ? 262 : 278) : Math.min(380, innerHeight - ABOVE));
       cell = Math.max(4, Math.min(26, Math.floor((room - MARGIN - 1) / T)));
       side = MARGIN + Math.max(T * cell, HEADING) + HALF;  // a small matrix leaves room for its headings
       const center = MARGIN + Math.max(T * cell, HEADING) / 2;
@@ -607,10 +652,15 @@
       const mark = find(".mark");
       mark.setAttribute("x", MARGIN + j() * cell - 1);
       mark.setAttribute("y", MARGIN + i() * cell - 1);
-      const places = Array.from({ length: tokens() }, (_, token) => token * cell);
-      const gap = cell < LABEL ? LABEL + 2 : LABEL;  // where some are left out, the others do not touch
-      [[".at-row", i()], [".at-column", j()]].forEach(([which, chosen]) => {
-        const written = spaced(places, gap, chosen);
+      const T = tokens();
+      const places = Array.from({ length: T }, (_, token) => token * cell);
+      const gap = () => (cell < SMALL_LABEL ? LABEL + 1 : cell);  // where some are left out, the others do not touch
+      const map = mapOf(layer().attention);
+      const inRow = map.subarray(i() * T, (i() + 1) * T);
+      const inColumn = places.map((_, token) => map[token * T + j()]);
+      find(".matrix svg").classList.toggle("dense", cell < LABEL);
+      [[".at-row", i(), inColumn], [".at-column", j(), inRow]].forEach(([which, chosen, weights]) => {
+        const written = spaced(places, gap, chosen, weights);
         all(which).forEach((text, token) => {
           text.textContent = written.has(token) ? short(token) : "";
           text.setAttribute("font-weight", token === chosen ? 700 : 400);
@@ -699,7 +749,7 @@
       rows.next = last ? { kind: "node", text: "read-out", label: counts, value: of.end } :
         { kind: "node", text: "next layer", label: "reads h<sub>i</sub>", value: onward };
       rows.prediction = { text: "prediction", value: compared((each) => each.prediction, 2), more: "total",
-        label: state.molecule.value === null ? "" : `exact ${number(state.molecule.value, 2)}` };
+        label: state.molecule.value === null || !isWhole() ? "" : `exact ${number(state.molecule.value, 2)}` };
       return { rows, vectors };
     }
 
@@ -824,7 +874,7 @@
       const [from, to] = inModel(run);
       const { value } = state.molecule;
       const { title, weights } = ABOUT[model.kind];
-      const off = value === null ? "" : `, off by ${number(Math.abs(run.prediction - value), 2)}`;
+      const off = value === null || !isWhole() ? "" : `, off by ${number(Math.abs(run.prediction - value), 2)}`;
       const changed = view.run === result && Math.abs(result.prediction - before.prediction) > 5e-4 ? " (changed)" : "";
       of("h2").innerHTML = `${title}${changed} <small class="quiet">predicts <b>${number(run.prediction, 2)}</b>${off}${
         model.error ? `; test MAE ${number(model.error, 2)}` : ""}</small>`;
@@ -844,25 +894,25 @@
       if (path) paintVectors(panel, path.vectors);
       const said = { weight: `layer ${at + 1}, ${weights} ${channel + 1}`, layer: `the mean of layer ${at + 1}`, model: "the mean over all layers" }[state.scope];
       of(".says-row").innerHTML = row ? `Row of <b>${nameOf(i())}</b>, ${said}: ${
-        to < 0 ? "" : `<b>${number(row[to], 3)}</b> on ${nameOf(j())}`}` : "";
+        to < 0 ? "" : `<b>${number(row[to], 3)}</b> on ${nameOf(j())}`}. Largest: ${largestOf(row).map((token) => `${nameOf(token, run.first)} ${number(row[token], 2)}`).join(", ")}` : "";
     }
 
     // The bars of both models have one scale, and the same atom stands at the same place.
-    const [BARS, TICK_ROW, NAME] = [34, 17, 34];  // NAME: the room for a label
+    const [BARS, TICK_ROW, NAME, LETTER] = [34, 17, 34, 7.7];  // NAME: the room for a label
 
     function drawBars(place, row, first, to, most) {
       const width = widthOf(place, 340);
       const slots = n() + Math.max(result.first, other.first);
       const lead = slots - n();
       const slot = width / slots;
-      const step = Math.ceil(NAME / slot);
       const high = (x) => BARS * Math.min(1, x / most);
       const shown = row ? [...row.keys()] : [];
       const labels = shown.map((token) => {
         const half = NAME / 2 - 4;  // nothing of a label lies beyond the edges
         return Math.max(half, Math.min((token - first + lead + 0.5) * slot, width - half));
       });
-      const written = spaced(labels, NAME - 6, to, shown.filter((token) => (token - first + 1) % step === 0));
+      const wide = (token) => LETTER * short(token, first).length + 4;
+      const written = spaced(labels, (one, other) => (wide(one) + wide(other)) / 2, to, row ?? []);
       const bars = shown.map((token) => {
         const at = token - first + lead;
         const marked = token === to;
@@ -885,26 +935,56 @@
       return token >= 0 && token < tokens() ? token : null;
     }
 
-    // What is chosen and changed, as the page's address has it: how an entry of each list is written, and
-    // what it is in the state.
+    // What is chosen and changed, as the page's address has it: atoms by their names, and layers, heads, channels
+    // and pairs of vectors counted from 1, as on the page. Links from before version 0.15 counted from 0 and
+    // still work: `i` and `j` were tokens, `weight` the head, and `cut`, `closed`, `flips` and `without` had numbers.
+    const firstOf = (kind) => (ABOUT[kind]?.reads === "vnode" ? 1 : 0);
+    const AN_ATOM = /^[A-Z][a-z]?\d+$/;
+    const atomOf = (text) => (/^\d+$/.test(text) ? Number(text) : AN_ATOM.test(text) ? Number(text.replace(/\D+/, "")) : null);
+    const named = (token, kind) => (token < firstOf(kind) ? "VNode" : `${state.molecule.symbols[token - firstOf(kind)] ?? "X"}${token - firstOf(kind)}`);
+
+    /** The token of a name in a model, or null. */
+    function tokenOf(name, kind) {
+      if (name === "VNode" && firstOf(kind)) return 0;
+      return AN_ATOM.test(name ?? "") ? atomOf(name) + firstOf(kind) : null;
+    }
+
+    /** For each list of changes: how the address has an entry, and what an entry of the address is in the state. */
     const LISTS = {
-      closed: [/^(0|[1-9]\d*),(0|[1-9]\d*)$/, String],
-      flips: [/^[0-7]$/, Number],
-      off: [/^(query|key|value)$/, String],
-      cut: [/^(graphormer|egt|grpe|csa)(,(0|[1-9]\d*)){4}$/, String],
+      closed: {
+        write: (gate) => gate.split(",").map((at, which) => `${"LH"[which]}${Number(at) + 1}`).join(),
+        read: (text) => (A_PLACE.test(text) ? text.match(/\d+/g).map((at) => at - 1).join() : /^(0|[1-9]\d*),(0|[1-9]\d*)$/.test(text) ? text : null),
+      },
+      flips: { key: "flip", write: (pair) => pair + 1, read: (text) => (/^[1-8]$/.test(text) ? text - 1 : null) },
+      off: { write: String, read: (text) => (/^(query|key|value)$/.test(text) ? text : null) },
+      cut: { write: writtenCut, read: readCut },
     };
+    const A_PLACE = /^L[1-9]\d*,H[1-9]\d*$/;
+
+    function writtenCut(cut) {
+      const [kind, at, channel, from, to] = cut.split(",");
+      return [kind, `L${Number(at) + 1}`, `${kind === "csa" ? "C" : "H"}${Number(channel) + 1}`, named(Number(from), kind), named(Number(to), kind)].join();
+    }
+
+    function readCut(text) {
+      if (/^(graphormer|egt|grpe|csa)(,(0|[1-9]\d*)){4}$/.test(text)) return text;
+      const [, kind, at, channel, from, to] = text.match(/^(graphormer|egt|grpe|csa),L([1-9]\d*),[HC]([1-9]\d*),(\w+),(\w+)$/) ?? [];
+      const tokens = [from, to].map((name) => tokenOf(name, kind));
+      return kind && !tokens.includes(null) ? [kind, at - 1, channel - 1, ...tokens].join() : null;
+    }
+
     const A_SHIFT = /^\d{1,2}:-?\d+(\.\d+)?$/;
 
     function remember() {
       if (host.dataset.start !== undefined) return;
       const which = state.molecule.own ? "smiles" : "molecule";
       const said = new URLSearchParams({ model: state.model.kind, [which]: state.molecule.name, show: state.scope,
-        layer: state.layer + 1, weight: state.channel + 1, i: state.i, j: state.j });
-      if (removed().size) said.set("without", [...removed()]);
+        layer: state.layer + 1, [about().weights]: state.channel + 1, atom: named(state.i, state.model.kind), to: named(state.j, state.model.kind) });
+      if (removed().size) said.set("without", [...removed()].map((atom) => named(atom + result.first, state.model.kind)));
       const shifts = Object.entries(state.changes.shift).filter(([, by]) => by).map((pair) => pair.join(":"));
       if (shifts.length) said.set("shift", shifts);
-      for (const name of Object.keys(LISTS)) {
-        if (state.changes[name].size) said.set(name, [...state.changes[name]].join(";"));
+      for (const [name, { key = name, write }] of Object.entries(LISTS)) {
+        if (state.changes[name].size) said.set(key, [...state.changes[name]].map(write).join(";"));
       }
       if (state.changes.perHead) said.set("perHead", 1);
       if (state.effects) said.set("effects", 1);
@@ -919,14 +999,18 @@
       const given = (name) => (/^\d+$/.test(said.get(name) ?? "") ? Number(said.get(name)) : null);
       const whole = (name) => Math.max(0, (given(name) ?? 1) - 1);
       const split = (name, sign) => (said.get(name) ?? "").split(sign).filter(Boolean);
-      const lists = Object.entries(LISTS).map(([name, [written, as]]) => [name, new Set(split(name, ";").filter((each) => written.test(each)).map(as))]);
+      const kind = said.get("model");
+      const older = split("flips", ";").filter((pair) => /^[0-7]$/.test(pair)).map(Number);
+      const lists = Object.entries(LISTS).map(([name, { key = name, read }]) =>
+        [name, new Set([...split(key, ";").map(read).filter((each) => each !== null), ...(name === "flips" ? older : [])])]);
       const shifts = split("shift", ",").filter((pair) => A_SHIFT.test(pair)).map((pair) => pair.split(":").map(Number));
       const [besideKind, ...ofSecond] = split("beside", ",");
       const [secondLayer, secondChannel] = ofSecond.map((at) => Math.max(0, Math.floor(Number(at)) - 1 || 0));
       return {
-        kind: said.get("model"), molecule: said.get("molecule"), smiles: said.get("smiles"), layer: whole("layer"), channel: whole("weight"),
-        scope: SCOPES.find((scope) => scope === said.get("show")) ?? "weight", i: given("i"), j: given("j"),
-        effects: said.has("effects"), beside: besideKind, second: ofSecond.length ? { layer: secondLayer, channel: secondChannel ?? 0 } : null, without: split("without", ",").filter((atom) => /^\d+$/.test(atom)).map(Number),
+        kind, molecule: said.get("molecule"), smiles: said.get("smiles"), layer: whole("layer"),
+        channel: whole(["head", "channel"].find((name) => said.has(name)) ?? "weight"),
+        scope: SCOPES.find((scope) => scope === said.get("show")) ?? "weight", i: tokenOf(said.get("atom"), kind) ?? given("i"), j: tokenOf(said.get("to"), kind) ?? given("j"),
+        effects: said.has("effects"), beside: besideKind, second: ofSecond.length ? { layer: secondLayer, channel: secondChannel ?? 0 } : null, without: split("without", ",").map(atomOf).filter((atom) => atom !== null),
         changes: { ...Object.fromEntries(lists), perHead: said.has("perHead"), shift: Object.fromEntries(shifts.filter(([, by]) => Math.abs(by) <= MOST_SHIFT)) },
       };
     }
@@ -937,7 +1021,8 @@
     /** A step of the tour, or what an address says; of what is not given, the start. */
     async function visit({ kind, molecule, smiles, changes: changed, without, beside, second, ...place }) {
       const model = data.models.find((each) => each.kind === kind) ?? state.model ?? data.models[0];
-      const shown = (smiles && heard(smiles)) || (data.molecules.find((each) => each.name === molecule) ?? data.molecules[0]);
+      const listed = data.molecules.find((each) => each.name === molecule) ?? data.molecules[0];
+      const shown = (smiles && heard(smiles, `Showing ${listed.name} instead.`)) || listed;
       if (!result) {
         Object.assign(state, { model, molecule: shown });
         drawWaiting();
@@ -952,7 +1037,7 @@
       if (against) await fetched(against);
       const first = ABOUT[model.kind].reads === "vnode" ? 1 : 0;
       Object.assign(state, { model, molecule: shown,
-        scope: "weight", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, beside: against, second: second ?? startOf(against) }, place,
+        scope: "weight", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, outline: [], beside: against, second: second ?? startOf(against) }, place,
       { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changed) } });
       state.layer = Math.min(state.layer, model.layers - 1);
       state.removed.set(state.molecule, new Set((without ?? []).filter((atom) => atom < state.molecule.x.length)));
@@ -961,32 +1046,46 @@
       return seen();
     }
 
-    /** The molecule of a SMILES string; of what cannot be read, null, and a sentence below the field. */
-    function heard(smiles) {
+    /** The molecule of a SMILES string, with what the list knows of it; of what cannot be read, null, and a
+        sentence below the field, which ends with what is shown `instead`. */
+    function heard(smiles, instead) {
       const field = find(".own input");
       field.value = smiles;
       try {
         const molecule = { ...gtcourse.smiles.read(smiles), own: true };
+        const listed = data.molecules.find((each) => gtcourse.molecule.same(each, molecule));
         tell("");
-        return molecule;
+        return listed ? { ...molecule, like: listed.name, value: listed.value } : molecule;
       } catch (error) {
-        tell(A_NAME.test(smiles) ? `“${smiles}” looks like a name. Type its SMILES, or choose a name from the list.` : error.message);
+        const reason = A_NAME.test(smiles) ? `“${smiles}” looks like a name. Type its SMILES, or choose a name from the list.` : error.message;
+        tell(`${reason} ${instead}`);
         return null;
       }
     }
 
+    const nameOfMolecule = ({ like, name }) => like ?? (name.length > LONG_NAME ? `${name.slice(0, LONG_NAME)} …` : name);
+
     const A_NAME = /^[A-Za-z][a-z]{3,}([ -][A-Za-z]+)*$/;
-    const named = (text) => data.molecules.find(({ name }) => name.toLowerCase() === text.toLowerCase());
+    const listedAs = (text) => data.molecules.find(({ name }) => name.toLowerCase() === text.toLowerCase());
 
     function tell(sentence) {
       find(".heard span").textContent = sentence;
       find(".own input").setAttribute("aria-invalid", sentence !== "");
+      placeHeard();
     }
 
+    /** In a wide window, the sentence is laid over the page right below the field, so that nothing moves. */
+    function placeHeard() {
+      const [field, frame] = [find(".own"), find(".frame")].map((part) => part.getBoundingClientRect());
+      find(".heard").style.setProperty("--below", `${field.bottom - frame.top + 3}px`);
+      find(".heard").style.setProperty("--left", `${field.left - frame.left}px`);
+    }
+
+    find(".own").addEventListener("input", () => tell(""));
     find(".own").addEventListener("submit", (event) => {
       event.preventDefault();
       const text = find(".own input").value.trim();
-      const molecule = result && (named(text) ?? heard(text));
+      const molecule = result && (listedAs(text) ?? heard(text, `Still showing ${nameOfMolecule(state.molecule)}.`));
       if (!molecule) return;
       if (!molecule.own) tell("");
       takeMolecule(molecule);
@@ -1011,6 +1110,26 @@
       });
     }
 
+    /** The last term of the logits of pairs on a common ring, at least, and of all other pairs, at most; and the
+        share of its weight that the chosen atom puts on its rings. */
+    function ofRings() {
+      const term = mapOf(layer().terms.at(-1)[1]);
+      const T = tokens();
+      const found = { inside: Infinity, outside: -Infinity, share: 0 };
+      const weights = mapOf(layer().attention);
+      for (let i = 0; i < n(); i++) {
+        for (let j = 0; j < n(); j++) {
+          if (i === j) continue;
+          const value = term[(i + result.first) * T + j + result.first];
+          if (state.molecule.ring[i * n() + j]) {
+            found.inside = Math.min(found.inside, value);
+            if (i + result.first === state.i) found.share += weights[state.i * T + j + result.first];
+          } else found.outside = Math.max(found.outside, value);
+        }
+      }
+      return found;
+    }
+
     /** What the tour says numbers of. */
     function seen() {
       const T = tokens();
@@ -1022,6 +1141,8 @@
         most: { name: nameOf(most), weight: row[most],
           distance: state.molecule.distance[(state.i - result.first) * n() + most - result.first] },
         trace: trace(),
+        sum: mapOf(layer().attention).subarray(state.i * T, (state.i + 1) * T).reduce((a, b) => a + b, 0),
+        ring: ofRings(),
         terms: layer().terms.map(([, map]) => mapOf(map)[state.i * T + state.j]),
       };
     }
@@ -1065,6 +1186,10 @@
     root.addEventListener("click", (event) => {
       const target = event.target.closest("button, .matrix");
       if (!event.target.closest(".picker")) find(".picker").open = false;
+      if (!event.target.closest(".own") && find(".heard span").textContent) {
+        if (find(".own input").getAttribute("aria-invalid") === "true") find(".own input").value = "";
+        tell("");
+      }
       if (!result) return;
       if (barAt(event) !== null) return select(state.i, barAt(event));
       if (atomNear(event) !== null) return select(atomNear(event) + result.first);
@@ -1073,6 +1198,8 @@
       if (model) choose(data.models[model]);
       else if (molecule) {
         takeMolecule(data.molecules[molecule]);
+        find(".own input").value = "";
+        tell("");
         find(".picker").open = false;
         find(".picker > summary").focus();
         start();
@@ -1105,7 +1232,7 @@
       } else if (act === "more") target.setAttribute("aria-expanded", find(".frame").classList.toggle("all"));
       else if (act === "link") copyLink(target);
       else if (act === "marks") {
-        takeMolecule(heard(withoutMarks(state.molecule.name)));
+        takeMolecule(heard(withoutMarks(state.molecule.name), ""));
         start();
         find(".own input").focus({ preventScroll: true });
       }
@@ -1146,13 +1273,16 @@
       drawPair();
     }
 
-    root.addEventListener("pointerover", (event) => {
-      if (event.pointerType !== "mouse") return;
+    /** A mouse at rest over which the page scrolls points at nothing. */
+    const points = (event) => event.pointerType === "mouse" && Boolean(event.movementX || event.movementY);
+
+    root.addEventListener("pointermove", (event) => {
+      if (!points(event)) return;
       const atom = event.target.closest(":is(.molecule, .drawing) .atom");
       if (atom) preview({ i: Number(atom.dataset.atom) + result.first });
       else if (!event.target.closest(".matrix")) preview(null);
     });
-    find(".matrix").addEventListener("pointermove", (event) => event.pointerType === "mouse" && preview(pairAt(event)));
+    find(".matrix").addEventListener("pointermove", (event) => points(event) && preview(pairAt(event)));
     host.addEventListener("pointerleave", () => preview(null));
 
     root.addEventListener("input", ({ target }) => {
@@ -1207,7 +1337,7 @@
       } else if (event.target.closest(".flow, .maps")) {
         event.preventDefault();
         const buttons = [...event.target.closest(".flow, .maps").querySelectorAll("button")];
-        const step = down + right * (event.target.closest(".maps") ? rowsOfMaps() : 1);
+        const step = right + down * (event.target.closest(".maps") && rowsOfMaps() > 1 ? columnsOfMaps().count : 1);
         const next = buttons[(buttons.indexOf(event.target) + step + buttons.length) % buttons.length];
         next.click();
         next.focus();
@@ -1224,13 +1354,22 @@
     new ResizeObserver(() => {
       if (Math.abs(host.clientWidth - width) < 2) return;
       width = host.clientWidth;
+      placeHeard();
       if (!result) return drawWaiting();
       showMolecule();
+      buildMaps();
       buildMatrix();
       buildTwo();
       draw();
     }).observe(host);
     gtcourse.colors.watch(() => (result ? draw() : drawWaiting()));
+
+    addEventListener("hashchange", () => {  // a link below the explainer, or the browser's Back
+      const said = remembered();
+      if (!said) return;
+      visit(said);
+      host.scrollIntoView();
+    });
 
     gtcourse.tour?.(find(".tour"), visit, remembered);  // in the book
     const opening = host.dataset.start === undefined && data.opens ? { molecule: data.opens, i: null, j: null } : {};
