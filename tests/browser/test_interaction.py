@@ -252,8 +252,8 @@ WHILE_TYPING = {
     "penalized logp": ["glossary.html#term-penalised-logP"],  # the book writes "penalised"
     "oversmoothing": ["glossary.html#term-over-smoothing"],  # and "over-smoothing"
     "normalization": ["normalisation"],
-    "csa": ["09_csa.html"],  # before the errata of its paper
-    "graphfomer": ["06_graphormer.html"],  # a letter missing
+    "csa": ["glossary.html#term-CSA", "09_csa.html"],  # before the errata of its paper
+    "graphfomer": ["glossary.html#term-Graphormer", "06_graphormer.html"],  # a letter wrong
     "laplacain eigenvectros": ["04_positional_encodings.html"],  # letters swapped
     "how do I train on my own csv file": ["your_molecules.html"],  # a question
     "penalised logp xqqzz": ["penalised-logP"],  # a word that is nowhere
