@@ -33,7 +33,7 @@ from tools.paths import ROOT
 
 OUT = ROOT / "book/_static/pictures"
 
-STEPS = 25
+STEPS = 11
 WIDTH = 16
 HEADS = 4
 CLIP = 1.0  # narrower than the paper's 5, which random numbers would hardly reach
@@ -42,9 +42,9 @@ CLIP = 1.0  # narrower than the paper's 5, which random numbers would hardly rea
 def metro() -> dict:
     """Six steps between layers, in the general form of chapter 10, on the atoms of aspirin.
 
-    Each step has a part that is faded by factors from 1 to 1e-12, and last by 0. ``gaps`` are the
-    largest differences from the output of the layer that it leads to, in float64; ``weights`` is
-    the row of the chosen atom, one for each channel.
+    Each step has a part that is faded by factors from 1 to 0. ``gaps`` are the largest differences
+    from the output of the layer that it leads to, in float64; ``weights`` is the row of the chosen
+    atom, one for each channel, and ``outputs`` is what this atom gets, both in hundredths.
     """
     smiles = "CC(=O)Oc1ccccc1C(=O)O"
     atom = 3
@@ -87,10 +87,11 @@ def metro() -> dict:
     found = {}
     for name, leg in legs.items():
         goal = leg(0.0)[0]
-        steps = [leg(0.0 if k == STEPS - 1 else 10 ** (-k / 2)) for k in range(STEPS)]
+        steps = [leg((STEPS - 1 - k) / (STEPS - 1)) for k in range(STEPS)]
         found[name] = {
             "gaps": [float(f"{(out - goal).abs().max().item():.2e}") for out, _ in steps],
             "weights": [(100 * weights[0, :, atom]).round().int().tolist() for _, weights in steps],
+            "outputs": [(100 * out[0, atom]).round().int().tolist() for out, _ in steps],
         }
     symbols = [f"{each.GetSymbol()}{each.GetIdx()}" for each in molecule.GetAtoms()]
     return {"legs": found, "atoms": symbols, "atom": symbols[atom], "channels": WIDTH}

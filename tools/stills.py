@@ -30,6 +30,7 @@ QUIET = """
 :is(.picture, #twins, #live) button:not([data-kind], [data-norm]) {
   display: none !important;
 }
+.guessing .answer { visibility: visible !important; }
 #score input { visibility: hidden !important; }
 .picture, #twins { border: 0 !important; padding: 0 !important; }
 """
@@ -50,13 +51,13 @@ def photograph(page, address: str, name: str) -> bytes:
             place.locator("[data-slider=dial]").press("ArrowRight")  # away from the bias's distance
     if name == "flip":
         place.locator("[data-flip]").press("Enter")
-    if name == "stack":
-        place.locator("input").press("End")  # with all of its blocks
+    if name in ("stack", "tour"):
+        place.locator("input").press("End")  # with all blocks, with the model's answer
     page.add_style_tag(content=QUIET)
     page.wait_for_timeout(500)  # until the drawings have the size of their new place
     image = Image.open(BytesIO(place.screenshot()))
     held = BytesIO()
-    image.save(held, "WEBP", quality=78, method=6)
+    image.save(held, "WEBP", quality=40, method=6)
     return held.getvalue()
 
 

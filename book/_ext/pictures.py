@@ -93,10 +93,10 @@ INSTEAD = {
     "forget": "With scripts enabled, you can switch off the ring feature of a trained CSA here, "
     "and see how its prediction and the attention of an atom change. In the picture it is on.",
     "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
-    "outputs agree up to rounding.",
+    "weights and outputs are equal.",
     "pair": "With scripts enabled, you can follow one pair of atoms here through the first layers "
     "of Graphormer, EGT, GRPE and CSA, from the terms of its logit to the message. The picture "
-    "shows the pair C4 and C9 of paracetamol.",
+    "shows the pair C6 and C9 of paracetamol.",
     "fool": "With scripts enabled, you can draw and erase edges here, until a layer cannot tell "
     "two different graphs apart.",
     "bet": "With scripts enabled, you can bet here on the atom whose removal changes the target "
@@ -129,7 +129,7 @@ ALT = {
     "bias": "A drawing of aspirin, coloured by the attention of its atom O3 in one head. Beside "
     "it, one bar for each distance shows the head’s scalar, and below each bar is the share of "
     "O3’s attention that goes to atoms at this distance.",
-    "tour": "Fourteen points. The shortest tour is drawn in grey. The edges that EGT chooses are "
+    "tour": "Thirteen points. The shortest tour is drawn in grey. The edges that EGT chooses are "
     "orange, and most of them lie on the tour.",
     "dial": "A table of eight signs, one for each distance. Below the signs are the weights that a "
     "bias and a query context give to them, the weighted mean of the signs, and the answer of "
@@ -138,9 +138,11 @@ ALT = {
     "channel. Beside it, a line shows the exact value and the predictions with and without the "
     "ring feature.",
     "metro": "Lines lead from CSA and GRPE by way of “bias + value”, and from EGT by way of EGT-U, "
-    "to bias attention and on to the Transformer. Below, a curve on a logarithmic axis shows how "
-    "the gap to the next layer on the route shrinks to the level of rounding errors.",
-    "pair": "Paracetamol with four arcs from atom C4 to atom C9. For each of four models, bars "
+    "to bias attention and on to the Transformer. Below is an equation with a marked term, and "
+    "below it two grids side by side show one atom’s weights in every channel, each with a column "
+    "of outputs. In the grid of CSA all rows differ. In that of the next layer, the rows of a head "
+    "are equal.",
+    "pair": "Paracetamol with four arcs from atom C6 to atom C9. For each of four models, bars "
     "show the terms of the logit, the weight and the size of the message.",
     "fool": "Two different graphs of six nodes, coloured alike by sums over neighbours.",
     "bet": "A molecule coloured by attention, one of its end atoms cut off, and a table of what "

@@ -20,6 +20,7 @@ from experiments import pictures
 from gtcourse import DenseLoader, load_dataset
 from gtcourse.course import blindness, explorer
 from gtcourse.course.exercises.chapter10 import SPECIAL_CASES
+from gtcourse.course.records import measurement
 from gtcourse.models import Transformer, TransformerConfig, causal_mask
 from gtcourse.models.attention import scaled_dot_product_attention
 from gtcourse.predict import load
@@ -740,11 +741,11 @@ def test_the_slider_and_the_marked_part_are_both_visible(picture, page, size):
 def test_turning_the_basis_changes_the_entries_but_not_the_projector(picture):
     host = picture("basis")
     said = host.locator("[role=status] b")
-    before = said.all_inner_texts()
+    before = said.all_text_contents()
     host.locator("input").press("ArrowRight")
-    turned = said.all_inner_texts()
+    turned = said.all_text_contents()
     host.get_by_role("button", name="flip").press("Enter")
-    flipped = said.all_inner_texts()
+    flipped = said.all_text_contents()
     assert before[2] == turned[2] == flipped[2] == "0.144"
     assert len({tuple(each[:2]) for each in (before, turned, flipped)}) == 3
 
@@ -807,7 +808,7 @@ def test_on_a_phone_the_bet_says_tap_and_names_only_ends_and_heteroatoms(browser
     phone.close()
 
 
-def test_the_metros_train_arrives_with_only_a_rounding_error(picture, page):
+def test_the_metros_weights_and_outputs_become_those_of_the_next_station(picture, page):
     host = picture("metro")
     opaque = """canvas => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -815,15 +816,35 @@ def test_the_metros_train_arrives_with_only_a_rounding_error(picture, page):
     }"""
     row = stored("metro")["legs"]["channels"]["weights"][0]
     shown = sum(min(1, weight / 100 * len(row[0]) / 4) for weight in numbers(row))
-    assert host.locator("canvas").evaluate(opaque) == pytest.approx(shown, abs=1)
+    assert host.locator("[data-side=here] .weights").evaluate(opaque) == pytest.approx(shown, abs=1)
+    pixels = "canvas => [...canvas.getContext('2d').getImageData(0, 0, canvas.width, 16).data]"
+
+    def differ(kind):
+        here, there = (
+            host.locator(f"[data-side={side}] .{kind}").evaluate(pixels)
+            for side in ("here", "there")
+        )
+        return here != there
+
+    assert differ("weights")
+    assert differ("outputs")
+    said = host.locator("[role=status]")
     train = host.locator("input")
+    steps = len(stored("metro")["legs"]["channels"]["weights"]) - 1
+    for _ in range(steps):
+        train.press("ArrowRight")
+    assert "bias + value → bias attention" in said.inner_text()
+    assert not differ("weights")  # the value of the pair is added after the softmax
+    assert differ("outputs")
     train.press("End")
-    assert "bias attention → Transformer" in host.locator("[role=status]").inner_text()
-    assert "gap to Transformer is 0" in host.locator("[role=status]").inner_text()
+    assert "bias attention → Transformer" in said.inner_text()
+    assert "no output of any atom differs" in said.inner_text()
+    assert not differ("weights")
+    assert not differ("outputs")
     host.get_by_role("button", name="from EGT").click()
-    assert "EGT → EGT-U: the gates open" in host.locator("[role=status]").inner_text()
+    assert "EGT → EGT-U: the marked term is what the gate g holds back" in said.inner_text()
     host.get_by_role("button", name="from GRPE").click()
-    assert "GRPE → bias + value: the contexts" in host.locator("[role=status]").inner_text()
+    assert "GRPE → bias + value: the marked term is the contexts" in said.inner_text()
 
 
 def test_the_ends_of_a_pair_move_by_keyboard(picture, page):
@@ -837,7 +858,7 @@ def test_the_ends_of_a_pair_move_by_keyboard(picture, page):
 def test_no_arc_of_a_pair_crosses_another_atom(picture):
     host = picture("pair")
     crossed = """host => [...host.querySelectorAll(".arcs path")].flatMap((arc) =>
-      [...host.querySelectorAll(".disc")].filter((disc, atom) => ![4, 9].includes(atom) &&
+      [...host.querySelectorAll(".disc")].filter((disc, atom) => ![6, 9].includes(atom) &&
         Array.from({ length: 30 }, (_, k) => arc.getPointAtLength(arc.getTotalLength() * k / 29))
           .some(({ x, y }) => Math.hypot(x - disc.cx.baseVal.value, y - disc.cy.baseVal.value) <
             disc.r.baseVal.value))).length"""
@@ -859,6 +880,10 @@ def test_the_arcs_of_a_pair_stay_inside_the_drawing(picture):
         end.press("ArrowRight")
         arcs = host.locator(".arcs path").count()  # none from an atom to itself
         drawn += arcs
+        paths = host.locator(".arcs path").evaluate_all(
+            "all => all.map((arc) => arc.getAttribute('d'))"
+        )
+        assert all("L" in path for path in paths)  # a path of one point is none
         assert arcs == 0 or host.evaluate(beyond) < 1
     assert drawn > 100
 
@@ -961,14 +986,14 @@ GUESSES = {
     "stack": ("in all three", "4.00 (residuals, post-LN)"),
     "basis": ("the dot product of two nodes’ entries", "0.144 before and 0.144 after"),
     "bias": ("about half of it", "0.95 with ×\u00a03 and 0.09 with"),
-    "flip": ("0.65", "φ(u₂) is now −2.00"),
+    "flip": ("it stays the same", "The sum stays at 0.65"),
     "ink": ("7 layers and 1 layer", "0.125"),
     "forget": ("a value above 0", "It predicts 1.52."),
     "dial": ("only those of the query context", "still gives 0.998 to distance 3"),
     "tour": ("layer 4", "0.75 without layer 4"),
     "transformer": ("cross-attention", "[2, 4, 5, 8]"),
     "pair": ("EGT", "0.107 and 0.011 (EGT)"),
-    "metro": ("about a hundredth of it", "from 2.03 to 0.03"),
+    "metro": ("only the outputs", "at f = 0.5 both grids are the same"),
     "padding": ("38 %", "With 16 buckets, 9 % are padding"),
 }
 
@@ -998,14 +1023,116 @@ def test_a_guess_shows_the_right_answer_in_a_picture_that_fits_a_small_laptop(pi
         "dial": (".said", "The dial is set to 6"),
         "tour": ("[data-gate][aria-pressed=true]", "4"),
         "transformer": (".which", "stage 9 of 11"),
-        "pair": (".said", "C4 looks at C9"),
-        "metro": (".which", "factor 10−2"),
+        "pair": (".said", "C6 gives C9"),
+        "metro": (".which", "f = 0.5"),
         "padding": (".said", "38 % are padding"),
     }
     part, words = shown[name]
     assert words in host.locator(part).inner_text()
     heights.append(host.bounding_box()["height"])
     assert max(heights) <= 752, "800 pixels, without the bar at the top"
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "control"),
+    [
+        ("basis", ".said .answer", ".ride input"),
+        ("forget", ".line .answer text", "[data-state=without]"),
+    ],
+)
+def test_what_a_question_asks_for_is_covered_until_a_guess_or_a_move(picture, name, part, control):
+    host = picture(name)
+    for reveal in ("[data-answer]", control):
+        host = picture(name)
+        answer = host.locator(part)
+        expect(answer).to_be_hidden()
+        assert "covered" in host.locator(".ask").inner_text()
+        host.locator(reveal).first.press("ArrowRight" if reveal.endswith("input") else "Enter")
+        expect(answer).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("name", "control", "about"),
+    [
+        ("bias", "[data-head='2']", "aspirin, head 6"),
+        ("forget", "[data-molecule='1']", "cyclooctyl acetate"),
+        ("flip", "[data-column='1']", "caffeine, channel"),
+        ("ink", "[data-graph]:not([aria-pressed=true])", "the path"),
+        ("metro", "[data-line=EGT]", "the value of the pair"),
+    ],
+)
+def test_a_question_shrinks_to_a_line_when_the_picture_moves_on(picture, name, control, about):
+    host = picture(name)
+    before = host.locator(".ask").bounding_box()["height"]
+    pressed = host.locator(control).first
+    pressed.scroll_into_view_if_needed()
+    pressed.press("Enter")
+    again = host.locator(".ask button")
+    assert again.inner_text().startswith(f"Guess about {about}")
+    assert host.locator(".ask").bounding_box()["height"] < before / 1.5
+    again.press("Enter")
+    right, number = GUESSES[name]
+    host.get_by_role("button", name=right, exact=True).press("Enter")
+    assert number in host.locator(".ask").inner_text()  # about what was asked
+
+
+def test_a_slider_that_is_moved_stays_in_place_while_the_question_shrinks(picture, page):
+    page.set_viewport_size({"width": 1280, "height": 500})
+    host = picture("basis")
+    slider = host.locator(".ride input")
+    slider.scroll_into_view_if_needed()
+    page.evaluate("scrollBy(0, 100)")
+    before = slider.bounding_box()["y"]
+    slider.press("ArrowRight")
+    page.evaluate(FRAMES)
+    assert host.locator(".ask .again").count() == 1
+    assert slider.bounding_box()["y"] == pytest.approx(before, abs=1)
+
+
+def test_the_tour_opens_at_layer_1_and_counts_the_edges_it_finds(picture):
+    host = picture("tour")
+    assert host.locator("input").input_value() == "1"
+    said = host.locator(".said").inner_text()
+    example = stored("tour")["example"]
+    n = len(example["places"])
+    wanted = {frozenset(edge) for edge in example["tour"]}
+    found = {
+        frozenset((i, j))
+        for i in range(n)
+        for j in range(i)
+        if example["yes"][i][j] + example["yes"][j][i] > 1
+    }
+    counts = f"{len(found & wanted)} of {len(wanted)} tour edges, and {len(found - wanted)} wrong"
+    assert f"EGT finds {counts}" in said
+
+
+def test_the_pair_says_which_head_and_which_mean_its_weights_are(picture):
+    host = picture("pair")
+    labels = host.locator("[data-model='0'] .step span").all_inner_texts()
+    assert {"weight, head 3", "mean of all 8", "message, 0 to 5"} <= {*labels}
+    host.locator("[data-model='0'] input").press("Home")
+    host.locator("[data-end=j]").press("ArrowRight")
+    assert host.locator("[data-model='0'] .which").inner_text() == "head 1"  # the reader's
+    host.locator("[data-pair=table]").press("Enter")
+    assert host.locator("[data-model='0'] .which").inner_text() == "head 7"
+    assert "C4 gives C9" in host.locator(".said").inner_text()
+
+
+def test_each_layer_but_the_walks_has_a_pair_one_edge_away(picture):
+    walks = measurement("blindness")["small"]["views"]["bag of return walks, 8 steps"]
+    assert walks["smallest"] is None
+    host = picture("fool")
+    near = host.locator("[data-near]")
+    said = host.locator(".said")
+    for layer in stored("fool")["pairs"]:
+        host.locator(f"[data-pair={layer}]").press("Enter")
+        assert "Fooled." in said.inner_text()
+        edges = host.locator(".link").count()
+        near.press("Enter")
+        assert "With one more edge" in said.inner_text()
+        assert host.locator(".link").count() == edges - 1
+    host.locator("[data-layer=walks]").press("Enter")
+    assert near.is_disabled()
 
 
 def test_the_means_that_the_pair_names_are_those_of_the_shipped_models(picture):

@@ -68,14 +68,14 @@
     find("[data-flip]").setAttribute("aria-pressed", flipped);
     find(".plane").setAttribute("aria-label", `twelve points on a circle, and axes turned by ${degrees} degrees`);
     find(".plane").innerHTML = `<circle class="round" r="${PLANE}"/>${axis(0, 1, "", "before")}${axis(Math.PI / 2, 1, "", "before")}
-      ${axis(turned, 1, "2", "axis-now")}${axis(turned + Math.PI / 2, flipped ? -1 : 1, "3", "axis-now")}
+      ${axis(turned, 1, "2", "axis-2")}${axis(turned + Math.PI / 2, flipped ? -1 : 1, "3", "axis-3")}
       ${every.map(point).join("")}`;
     for (const column of ["u2", "u3"]) find(`[data-column=${column}]`).innerHTML = ring(columns[column]);
     all("[data-sign]").forEach((svg) => svg.querySelectorAll(".spot").forEach((spot, i) =>
       spot.setAttribute("fill", shade(svg.dataset.sign * Math.cos(Math.PI * (i + 0.5) / n)))));
     find(".scale i").style.background = gtcourse.colors.ramp("number");
     find(".said").innerHTML = `Both columns are eigenvectors with λ = ${number(columns.eigenvalue, 2)}, have length 1 and are orthogonal, at this angle as at any other. Node 0 reads <b>${entries(columns, 0)}</b> and
-      node 1 reads <b>${entries(columns, 1)}</b>. The dot product of these rows, an entry of the projector, is <b>${dot(columns, 0, 1)}</b> at every angle${flipped ? ", with either sign" : ""}.`;
+      node 1 reads <b>${entries(columns, 1)}</b>. <span class="answer">The dot product of these rows, an entry of the projector, is <b>${dot(columns, 0, 1)}</b> at every angle${flipped ? ", with either sign" : ""}.</span>`;
   }
 
   /** The entries of a node, and the dot product of its entries with another node's. */
@@ -89,6 +89,8 @@
       question: `If the axes turn by ${ASKED}°, what stays the same?`,
       answers: ["the entries of a node", "the dot product of two nodes’ entries", "both"],
       right: 1,
+      about: "a turn of the axes",
+      covered: true,
       show: () => {
         [degrees, flipped] = [ASKED, false];
         draw();

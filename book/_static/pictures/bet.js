@@ -21,7 +21,7 @@
   let drawnAt = 0;
 
   place.innerHTML = `<p><b>Bet against attention.</b> Each outlined atom can be cut off. Which cut changes penalised logP most, up or
-      down? The last layer of the large CSA attends most to the orange atoms and least to those with the faintest colour. ${
+      down? The last layer of CSA (<a href="../book/models/csa-zinc.html"><code>csa/zinc</code></a>, section 11.1) attends most to the orange atoms and least to those with the faintest colour. ${
       matchMedia("(pointer: coarse)").matches ? "Tap an atom." : "Click an atom, or choose it with the arrow keys and Enter."}</p>
     <div class="two"><div class="drawing"></div><div><p class="said" role="status"></p>
     <table><thead><tr><th></th><th>here</th><th>so far</th><th>in all ${molecules.length}</th></tr></thead><tbody></tbody></table>
@@ -58,11 +58,11 @@
     if (isNewWidth) room();
   }
 
-  /** What stands on the discs: in a narrow drawing, only the ends have numbers and other carbons no name. */
+  /** What stands on the discs: in a narrow drawing, other carbons than the ends have no name. */
   function names({ symbols, atoms }, width) {
     return symbols.map((symbol, at) => {
       if (width >= NARROW || atoms.includes(at)) return `${symbol}${at}`;
-      return symbol === "C" ? "" : symbol;
+      return symbol === "C" ? "" : `${symbol}${at}`;
     });
   }
 

@@ -188,13 +188,19 @@
     const truth = () => `${number(shares(row(state.scalars))[ASKED], 2)} of ${number(before, 2)} is left. If all ${size() + 1} tokens had equal weights, these atoms
       would get ${number(far / (size() + 1), 2)}. So most of this preference came from the scalars. Why is the share ${number(preset("× 3"), 2)}
       with ×\u00a03 and ${number(preset("sign flipped"), 2)} with “sign flipped”? Because b<sub>${ASKED}</sub> is the largest scalar: ×\u00a03 raises it further above the others, and its negative is the smallest.`;
-    gtcourse.guess(find(".question"), { question, answers: ANSWERS, right: RIGHT, show: showQuestion, truth });
+    gtcourse.guess(find(".question"), { question, answers: ANSWERS, right: RIGHT, about: `${molecules[0].name}, head ${first + 1}`, show: showQuestion, truth });
   }
 
   function showQuestion() {
     Object.assign(state, { molecule: molecules[0], atom, head: first, scalars: copy() });
     state.scalars[first].fill(0);
     build();
+  }
+
+  /** A number before and after a change, to two decimals. */
+  function step(was, now) {
+    const [before, after] = [was, now].map((x) => number(x, 2));
+    return before === after ? `<b>${after}</b>, unchanged to two decimals` : `${before} → <b>${after}</b>`;
   }
 
   /** What the scalars do to the prediction, once the model is there. */
@@ -218,7 +224,7 @@
       const most = now.reduce((best, share, d) => (Math.abs(share - was[d]) > Math.abs(now[best] - was[best]) ? d : best), 0);
       const where = most === now.length - 1 ? "on [VNode]" : most === 0 ? "on itself" : `at distance ${most}`;
       said.innerHTML = `${isTrained() ? `With the trained scalars the model predicts a penalised logP of <b>${number(before, 2)}</b>.` :
-        `${nameOf(state.atom)}’s weight ${where}: ${number(was[most], 2)} → <b>${number(now[most], 2)}</b>. Predicted penalised logP: ${number(before, 2)} → <b>${number(after, 2)}</b>.${others()}`} ${exact}`;
+        `${nameOf(state.atom)}’s weight ${where}: ${step(was[most], now[most])}. Predicted penalised logP: ${step(before, after)}.${others()}`} ${exact}`;
     } catch (error) {
       if (mine !== asked) return;
       said.textContent = `The prediction needs the model: ${error.message}.`;

@@ -87,6 +87,7 @@
       question: `The dial is turned from ${start} to 6. Which weights change?`,
       answers: ["only those of the bias", "only those of the query context", "both", "neither"],
       right: 1,
+      about: "a turn of the dial",
       show: () => {
         [dial, preferred] = [6, start];
         draw();

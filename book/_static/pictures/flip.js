@@ -125,16 +125,18 @@
 
   function ask() {
     const [was, will] = [rows(false), rows(true)];
+    const who = `${molecules[0].symbols[atom]}${atom}`;
     gtcourse.guess(find(".question"), {
-      question: `In channel ${channel}, atom ${molecules[0].symbols[atom]}${atom} gets ${shown(was.plus[atom])} from φ(${nameOf()}) and ${shown(was.minus[atom])} from φ(−${nameOf()}). The sum is ${shown(was.sum[atom])}. What is the sum after ${nameOf()} is flipped?`,
-      answers: [shown(-was.sum[atom]), shown(was.sum[atom]), "another number"],
+      question: `In channel ${channel}, SignNet’s sum is ${shown(was.sum[atom])} at atom ${who} of ${molecules[0].name}. What does it become if ${nameOf()} is flipped?`,
+      answers: ["its negative", "it stays the same", "another number"],
       right: 1,
+      about: `${molecules[0].name}, channel ${channel}`,
       show: () => {
         flipped[0][0] = true;
         channel = data.start;
         choose(0);
       },
-      truth: () => `The two outputs only change places: φ(${nameOf()}) is now ${shown(will.plus[atom])}, and φ(−${nameOf()}) is ${shown(will.minus[atom])}. A model that reads φ(${nameOf()}) alone
+      truth: () => `The two outputs only change places: at ${who}, φ(${nameOf()}) goes from ${shown(was.plus[atom])} to ${shown(will.plus[atom])}, and φ(−${nameOf()}) from ${shown(was.minus[atom])} to ${shown(will.minus[atom])}. The sum stays at ${shown(will.sum[atom])}. A model that reads φ(${nameOf()}) alone
         gets other numbers for the same molecule. SignNet gets the same sum.`,
     });
   }

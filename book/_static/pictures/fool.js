@@ -123,6 +123,7 @@
   let layer = "sum";
   let graphs = structuredClone(data.pairs.sum);
   let picked = null;
+  let isNear = false;  // the reader has begun one edge away from a pair that fools the layer
   place.innerHTML = `<p><b>Fool a layer.</b> Choose two nodes of a graph to draw the edge between them, or to erase it. The chosen layer cannot tell nodes of the same colour
       apart. If both graphs have the same colours, every such layer predicts the same for both, whatever its weights.</p>
     <p class="guess"><b>Try it.</b> Can you draw a pair that fools the layer that reads all distances?</p>
@@ -131,7 +132,9 @@
     <div class="pair-of-graphs">${[0, 1].map((g) => `<svg viewBox="-125 -95 250 190" role="group" aria-label="graph ${g + 1}" data-graph="${g}"></svg>`).join("")}</div>
     <p class="said" role="status"></p>
     <div class="choices" role="group" aria-label="pairs"><span>Start from the smallest pair that fools</span>${Object.keys(data.pairs).map((key) =>
-      `<button type="button" data-pair="${key}">${LAYERS[key].short}</button>`).join("")}</div>`;
+      `<button type="button" data-pair="${key}">${LAYERS[key].short}</button>`).join("")}</div>
+    <div class="choices"><button type="button" data-near>Start one edge away from the chosen layer’s pair</button></div>
+    <p class="hint">For the ${LAYERS.walks.name} there is no pair to start from: no two different connected graphs of up to 8 nodes agree in the probabilities that such walks return.</p>`;
   const find = (selector) => place.querySelector(selector);
 
   function draw() {
@@ -155,7 +158,15 @@
     const { name } = LAYERS[layer];
     find(".said").innerHTML = equal ? "Both drawings show the same graph, so every layer should give them the same result. Change an edge of one." :
       seen.same ? `<b>Fooled.</b> The graphs differ, but “${name}” gives both the same colours.` :
-        `“${name}” tells these graphs apart: their colours differ.`;
+        `“${name}” tells these graphs apart: their colours differ.${isNear ? " With one more edge in the second graph, it could not." : ""}`;
+    find("[data-near]").disabled = !data.pairs[layer];
+  }
+
+  /** The chosen layer's pair without one edge of its second graph, which the layer then tells apart. */
+  function oneEdgeAway() {
+    const [first, second] = structuredClone(data.pairs[layer]);
+    const without = second.edges.map((_, at) => [first, { ...second, edges: second.edges.filter((_, other) => other !== at) }]);
+    return without.find((pair) => !see(pair, layer).same && !isomorphic(...pair));
   }
 
   function pick(g, node) {
@@ -166,7 +177,7 @@
       const old = edges.findIndex(([i, j]) => i === ends[0] && j === ends[1]);
       if (old < 0) edges.push(ends);
       else edges.splice(old, 1);
-      picked = null;
+      [picked, isNear] = [null, false];
     }
     draw();
   }
@@ -176,10 +187,13 @@
     const button = target.closest("button")?.dataset ?? {};
     if (node !== undefined) pick(Number(of), Number(node));
     else if (button.layer) {
-      layer = button.layer;
+      [layer, isNear] = [button.layer, false];
+      draw();
+    } else if (button.near !== undefined) {
+      [graphs, picked, isNear] = [oneEdgeAway(), null, true];
       draw();
     } else if (button.pair) {
-      [layer, graphs, picked] = [button.pair, structuredClone(data.pairs[button.pair]), null];
+      [layer, graphs, picked, isNear] = [button.pair, structuredClone(data.pairs[button.pair]), null, false];
       draw();
     }
   });

@@ -75,6 +75,8 @@
       The exact value is <b>${number(molecule.value, 2)}</b>, so it is off by ${number(off, 2)}.`;
   }
 
+  const isCovered = () => place.classList.contains("guessing");
+
   /** The two predictions as dots on a line, and the exact value as a bar through it. */
   function drawLine() {
     const molecule = molecules[which];
@@ -89,11 +91,11 @@
       const { prediction } = molecule[of];
       const x = across(prediction);
       const y = LINE - 22 - 24 * at;
-      return `<g class="${of === state ? "now" : ""}"><path d="M${x} ${LINE}V${y + 4}"/><circle cx="${x}" cy="${LINE}" r="6"/>
+      return `<g class="${of === state ? "now" : ""}${of === "without" ? " answer" : ""}"><path d="M${x} ${LINE}V${y + 4}"/><circle cx="${x}" cy="${LINE}" r="6"/>
         <text x="${x}" y="${y}" text-anchor="${anchor(prediction)}">${of} the feature ${number(prediction, 2)}</text></g>`;
     };
     svg.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
-    svg.setAttribute("aria-label", `Predictions for ${molecule.name}: ${STATES.map(([of]) => `${of} the ring feature ${number(molecule[of].prediction, 2)}`).join(", ")}; exact ${number(molecule.value, 2)}`);
+    svg.setAttribute("aria-label", `Predictions for ${molecule.name}: ${STATES.filter(([of]) => of === state || !isCovered()).map(([of]) => `${of} the ring feature ${number(molecule[of].prediction, 2)}`).join(", ")}; exact ${number(molecule.value, 2)}`);
     svg.innerHTML = `<path class="axis" d="M${across(low)} ${LINE}H${across(high)}"/>${ticks.map((x) =>
       `<path class="axis" d="M${across(x)} ${LINE}v5"/><text x="${across(x)}" y="${LINE + 20}" text-anchor="middle">${number(x, 0)}</text>`).join("")}
       <path class="exact" d="M${across(molecule.value)} ${LINE - 12}v24"/><text class="exact" x="${across(molecule.value)}" y="${HEIGHT - 2}" text-anchor="${anchor(molecule.value)}">exact ${number(molecule.value, 2)}</text>
@@ -107,6 +109,8 @@
       question: `In ${asked.name}, eight atoms form a ring. The exact value is ${shown(asked.value)}, and the model predicts ${shown(asked.with.prediction)}. What does it predict if no two atoms share a ring?`,
       answers: ["almost the same", "a lower value", "a value above 0"],
       right: 2,
+      about: asked.name,
+      covered: true,
       show: () => {
         state = "without";
         choose(0);
@@ -141,6 +145,6 @@
   });
   new ResizeObserver(() => { if (Math.abs(place.clientWidth - drawnAt) > 1) build(); }).observe(place);
   watch(draw);
-  build();
   ask();
+  build();
 })

@@ -115,6 +115,7 @@
     gtcourse.guess(find(".question"), {
       question: `On this path, after how many layers does ink from node ${from} first reach node ${far}: through head 1 (neighbours), and through head 2 (all nodes)?`,
       answers: [`${away} layers and 1 layer`, `${away} layers with either`, "1 layer with either"],
+      about: "the path",
       right: 0,
       show: () => {
         [graph, source, layers] = [start, from, away];

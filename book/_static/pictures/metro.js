@@ -1,17 +1,25 @@
-// The containment metro: a dot rides from a general layer to a special one; at each station the gap
-// between their outputs has fallen to rounding. `data` is what book/_ext/pictures.py writes.
+// The containment metro: a dot rides from a general layer to a special one, while one term of the general
+// layer is scaled down. Beside its weights and outputs are those of the layer where the ride ends, to which
+// they become equal. `data` is what experiments/pictures.py writes.
 (function (data) {
   "use strict";
   const place = document.getElementById("metro");
   const { legs, atoms, atom, channels } = data;
   const COLORS = gtcourse.models;
-  // What happens on a leg, and of what a rest is left.
-  const WHAT = { channels: ["the channels of a head merge", "of their differences"], values: ["the value term fades", "of it"],
-    contexts: ["the contexts fade", "of them"], gates: ["the gates open", "of what they hold back"],
-    clip: ["the clip opens", "of what it cuts off"], bias: ["the bias fades", "of it"] };
+  // The equation of each leg, with the term that disappears and what that is.
+  const fading = (term) => `<mark><i>f</i> · ${term}</mark>`;
+  const WHAT = {
+    channels: [`logit in channel <i>c</i> = <i>q · k</i> + <i>b</i><sub>head</sub> + ${fading("(<i>b<sub>c</sub></i> − <i>b</i><sub>head</sub>)")}`,
+      "what a channel’s bias has beyond the mean of its head"],
+    values: [`output = Σ<sub><i>j</i></sub> weight<sub><i>ij</i></sub> (<i>v<sub>j</sub></i> + ${fading("<i>r<sub>ij</sub></i>")})`, "the value of the pair, which is added to the value of the atom"],
+    contexts: [`logit = <i>q · k</i> + <i>b</i> + ${fading("contexts")}`, "the contexts, which depend on the query and the key"],
+    gates: [`weight = softmax · (1 − ${fading("(1 − <i>g</i>)")})`, "what the gate <i>g</i> holds back"],
+    clip: [`logit = <i>q · k</i> − ${fading("(<i>q · k</i> beyond ±1)")} + <i>b</i>`, "what the clip cuts off"],
+    bias: [`logit = <i>q · k</i> + ${fading("<i>b</i>")}`, "the bias of the pair"],
+  };
   // Where each station stands: a share of the width, a height, and where its name begins.
-  const STATIONS = { CSA: [0, 20, "middle", 0, 24], GRPE: [0, 80, "middle", 0, 24], EGT: [0, 140, "middle", 0, 24], "bias + value": [0.36, 50, "middle", 0, 36],
-    "EGT-U": [0.36, 140, "middle", 0, 24], "bias attention": [0.68, 80, "start", -8, 34], Transformer: [1, 80, "middle", 0, -24] };
+  const STATIONS = { CSA: [0, 14, "middle", 0, 24], GRPE: [0, 66, "middle", 0, 24], EGT: [0, 118, "middle", 0, 24], "bias + value": [0.36, 40, "middle", 0, 32],
+    "EGT-U": [0.36, 118, "middle", 0, 24], "bias attention": [0.68, 66, "start", -8, 34], Transformer: [1, 66, "middle", 0, -24] };
   // Lines side by side: how far below the station's middle each passes.
   const SHARED = { "bias attention": { CSA: -8, GRPE: 0, EGT: 8 }, Transformer: { CSA: -8, GRPE: 0, EGT: 8 }, "bias + value": { CSA: -4, GRPE: 4 } };
   const LINES = {
@@ -20,26 +28,28 @@
     EGT: [["EGT", "gates"], ["EGT-U", "clip"], ["bias attention", "bias"], ["Transformer"]],
   };
   const LAST = legs.bias.gaps.length - 1;
-  const FLOOR = 1e-16;  // drawn as 0
   const FULL = 4;  // times an even share has the full colour
+  const LARGEST = 2;  // an output with the full colour
   let line = "CSA";
   let at = 0;
   let drawnAt = 0;
   const steps = () => (LINES[line].length - 1) * LAST;
 
-  place.innerHTML = `<p><b>The containment metro.</b> Choose a line and move the dot along it. Between two stations, one part of the layer is scaled
-      down by a factor that falls from 1 to 0. At each station, the layer equals the one named there, up to rounding. The GRPE of this map
-      has a bias for each pair besides its contexts, and its EGT clips the products of queries and keys at ±1.</p>
+  const panel = (side) => `<figure data-side="${side}"><b></b><div class="grid">
+      <span class="rows" aria-hidden="true"><span>channel 1</span><span>channel ${channels}</span></span>
+      <canvas class="weights" width="${atoms.length}" height="${channels}" role="img"></canvas><canvas class="outputs" width="1" height="${channels}" role="img"></canvas>
+      <div class="atoms" aria-hidden="true">${atoms.map((name) => `<span>${name}</span>`).join("")}</div><span class="of-outputs" aria-hidden="true">output</span></div></figure>`;
+  place.innerHTML = `<p><b>The containment metro.</b> Move the dot along a line. Between two stations, a factor <i>f</i> scales one term down from 1 to 0, and the layer becomes that of the next station.
+      This map’s GRPE also has a bias for each pair, and its EGT clips <i>q · k</i> at ±1.</p>
     <div class="question"></div>
     <div class="choices" role="group" aria-label="line">${Object.keys(LINES).map((name) => `<button type="button" data-line="${name}">from ${name}</button>`).join("")}</div>
     <svg class="map" aria-hidden="true"></svg>
     <div class="ride"><span class="which"></span><input type="range" min="0" step="1" aria-label="place on the line"></div>
-    <p class="said" role="status"></p>
-    <div class="two"><figure><b>gap to the next station</b><svg class="gap" role="img" aria-label="largest difference between the outputs, by the factor, on logarithmic axes"></svg></figure>
-      <figure><b>weights of ${atom}</b><div class="grid"><span class="rows" aria-hidden="true"><span>channel 1</span><span>channel ${channels}</span></span>
-        <canvas width="${atoms.length}" height="${channels}" role="img" aria-label="weights of ${atom}: a row for each channel, a column for each atom"></canvas>
-        <div class="atoms" aria-hidden="true">${atoms.map((name) => `<span>${name}</span>`).join("")}</div></div>
-      <figcaption>to each atom, after the gate if there is one: <span class="scale">0 <i></i> ${(FULL / atoms.length).toFixed(2)} or more</span></figcaption></figure></div>`;
+    <p class="equation"></p>
+    <div class="sides">${panel("here")}${panel("there")}</div>
+    <p class="key">The row of ${atom} in each channel: its weights, after the gate if there is one <span class="scale">0 <i class="of-weights"></i> ${(FULL / atoms.length).toFixed(2)} or more</span>,
+      and its output <span class="scale">−${LARGEST} <i class="of-output"></i> ${LARGEST}</span></p>
+    <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
 
   const leg = () => Math.min(Math.floor(at / LAST), LINES[line].length - 2);
@@ -52,7 +62,7 @@
 
   function map() {
     const width = find(".map").clientWidth;
-    find(".map").setAttribute("viewBox", `0 0 ${width} 172`);
+    find(".map").setAttribute("viewBox", `0 0 ${width} 148`);
     const track = (name) => `<path class="line" stroke="${COLORS[name]}" opacity="${name === line ? 1 : 0.3}"
       d="M${LINES[name].map(([station]) => spot(station, name).map((x) => x.toFixed(1))).join("L")}"/>`;
     const tall = (name) => 7 + Math.max(0, ...Object.values(SHARED[name] ?? {}));
@@ -62,60 +72,74 @@
       <circle class="train" r="7" fill="${COLORS[line]}"/>`;
   }
 
+  /** Colours of numbers, one for each cell of a canvas. */
+  function paint(canvas, colors) {
+    const context = canvas.getContext("2d");
+    const image = context.createImageData(canvas.width, canvas.height);
+    colors.forEach((color, cell) => image.data.set(color, 4 * cell));
+    context.putImageData(image, 0, 0);
+  }
+
+  /** The weights and outputs at one step of a leg, beside a name. */
+  function side(which, name, { weights, outputs }, k) {
+    const part = find(`[data-side=${which}]`);
+    part.querySelector("b").innerHTML = name;
+    const [grid, column] = part.querySelectorAll("canvas");
+    grid.setAttribute("aria-label", `weights of ${atom}: a row for each channel, a column for each atom`);
+    column.setAttribute("aria-label", `output of ${atom} in each channel`);
+    paint(grid, weights[k].flat().map((value) => [232, 121, 47, 255 * Math.min(1, value / 100 * atoms.length / FULL)]));
+    paint(column, outputs[k].map((value) => [...(value < 0 ? [59, 130, 196] : [232, 121, 47]), 255 * Math.min(1, Math.abs(value) / 100 / LARGEST)]));
+  }
+
   function show() {
     const [from, what] = LINES[line][leg()];
     const [to] = LINES[line][leg() + 1];
-    const [k, { gaps, weights }] = [within(), legs[what]];
+    const [k, found] = [within(), legs[what]];
     const [[x, y], [u, v]] = [spot(from), spot(to)];
+    const [equation, term] = WHAT[what];
+    const factor = ((LAST - k) / LAST).toFixed(1).replace(/\.0$/, "");
     map();
     find(".train").setAttribute("cx", x + (u - x) * k / LAST);
     find(".train").setAttribute("cy", y + (v - y) * k / LAST);
-    const gap = gaps[k];
-    const left = k === 0 ? "Nothing has been changed yet." : `${k === LAST ? "Nothing" : `A fraction of 10<sup>−${k / 2}</sup>`} is left ${WHAT[what][1]}.`;
-    find(".which").innerHTML = k === 0 || k === LAST ? `factor ${Number(k === 0)}` : `factor 10<sup>−${k / 2}</sup>`;
-    find(".said").innerHTML = `<b>${from} → ${to}</b>: ${WHAT[what][0]}. ${left} The gap to ${to} is <b>${
-      gap === 0 ? "0" : written(gap)}</b>.`;
-    const wide = find(".gap").clientWidth;
-    find(".gap").setAttribute("viewBox", `0 0 ${wide} 176`);
-    const high = (value) => 12 - 7.8 * Math.log10(Math.max(value, FLOOR));
-    const along = (step) => 50 + (wide - 66) * step / LAST;
-    const factors = [0, 8, 16, LAST].map((step) => `<text x="${along(step)}" y="154" text-anchor="middle">${
-      step === 0 ? "1" : step === LAST ? "0" : `10<tspan dy="-4" font-size="11">−${step / 2}</tspan>`}</text>`).join("");
-    const tick = (power) => (power === 0 ? "1" : power === -16 ? "0" : `10<tspan dy="-4" font-size="11">${String(power).replace("-", "−")}</tspan>`);
-    find(".gap").innerHTML = `${[0, -4, -8, -12, -16].map((power) => `<path class="axis" d="M50 ${high(10 ** power)}H${wide - 4}"/><text x="44" y="${high(10 ** power) + 4}"
-        text-anchor="end">${tick(power)}</text>`).join("")}${factors}<text x="${(along(0) + along(LAST)) / 2}" y="173" text-anchor="middle">factor</text>
-      <polyline fill="none" stroke="${COLORS[line]}" stroke-width="2" points="${gaps.map((value, step) => `${along(step).toFixed(1)},${high(value).toFixed(1)}`).join(" ")}"/>
-      <circle cx="${along(k)}" cy="${high(gap)}" r="5.5" fill="${COLORS[line]}"/>`;
-    const context = find("canvas").getContext("2d");
-    const image = context.createImageData(atoms.length, channels);
-    weights[k].flat().forEach((value, cell) => image.data.set([232, 121, 47, 255 * Math.min(1, value / 100 * atoms.length / FULL)], 4 * cell));
-    context.putImageData(image, 0, 0);
+    find(".which").innerHTML = `<i>f</i> = ${factor}`;
+    find(".equation").innerHTML = equation;
+    find(".equation mark").style.opacity = 0.35 + 0.65 * (LAST - k) / LAST;
+    find(".equation").classList.toggle("gone", k === LAST);
+    side("here", k === LAST ? `${from}, without the marked term` : from, found, k);
+    side("there", to, found, LAST);
+    find(".said").innerHTML = `<b>${from} → ${to}</b>: the marked term is ${term}. ${differing(found, k, to)}`;
     place.querySelectorAll("[data-line]").forEach((button) => button.setAttribute("aria-pressed", button.dataset.line === line));
     const range = find("input");
     range.max = steps();
     range.value = at;
-    range.setAttribute("aria-valuetext", find(".said").textContent);
+    range.setAttribute("aria-valuetext", `factor ${factor}. ${find(".said").textContent}`);
     drawnAt = place.clientWidth;
   }
 
-  const written = (gap) => (gap >= 0.01 ? gap.toFixed(2) : `${gap.toExponential(1).replace("e-", " · 10<sup>−")}</sup>`);
+  /** What differs from the layer of the next station. */
+  function differing({ weights, outputs }, k, to) {
+    if (k === LAST) return `Nothing of it is left, and the layer is ${to}: no output of any atom differs.`;
+    const apart = (values) => Math.max(...values[k].flat().map((value, cell) => Math.abs(value - values[LAST].flat()[cell])));
+    const most = apart(weights);
+    return `${most ? `${atom}’s weights differ from those of ${to} by up to <b>${(most / 100).toFixed(2)}</b>` : `${atom}’s weights are those of ${to}`}, ${most ? "and" : "but"} its
+      outputs ${most ? "" : "differ "}by up to <b>${(apart(outputs) / 100).toFixed(2)}</b>.`;
+  }
 
-  /** What is left of the gap when the factor is a hundredth. */
+  /** Whether the value of the pair has a part in the weights. */
   function ask() {
-    const [from, what] = LINES.CSA[0];
-    const [to] = LINES.CSA[1];
-    const { gaps } = legs[what];
-    const [hundredth, millionth] = [4, 12];  // of the steps, each by the square root of 10
+    const values = LINES.CSA.findIndex(([, what]) => what === "values");
+    const [[from], [to]] = [LINES.CSA[values], LINES.CSA[values + 1]];
     gtcourse.guess(find(".question"), {
-      question: `On the way from ${from} to ${to} the factor falls from 1 to 0.01. How large is the gap between their outputs then?`,
-      answers: ["about as large as before", "about a hundredth of it", "0, up to rounding"],
-      right: 1,
+      question: `On the way from ${from} to ${to}, the value of the pair disappears. What changes?`,
+      answers: ["the weights and the outputs", "only the weights", "only the outputs"],
+      right: 2,
+      about: "the value of the pair",
       show: () => {
-        [line, at] = ["CSA", hundredth];
+        [line, at] = ["CSA", values * LAST + LAST / 2];
         show();
       },
-      truth: () => `It falls from ${written(gaps[0])} to ${written(gaps[hundredth])}, and with a factor of 10<sup>−6</sup> to ${written(gaps[millionth])}. Every factor above 0 leaves a gap on this line. At 0 the two layers
-        agree up to rounding. Move the dot on, and try the other lines.`,
+      truth: () => `The value of the pair is added behind the softmax, so no weight can change: at <i>f</i> = 0.5 both grids are the same, and only the columns of outputs differ. That is why
+        no bias can replace it. Which of the other terms change the weights?`,
     });
   }
 

@@ -10,7 +10,12 @@
   const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
   const names = molecule.symbols.map((symbol, at) => `${symbol}${at}`);
   const TERMS = Math.max(...models.map((model) => model.terms.length));
-  const ends = { i: 4, j: 9 };
+  const TABLE = { i: 4, j: 9 };  // the pair of the chapter's table
+  const START = { i: 6, j: 9 };  // one for which the models' mean weights differ much
+  const ends = { ...START };
+  const LONGEST = 5;  // the message that fills its bar
+  // How each arc is drawn, in the picture and below the model's name.
+  const DASHES = { Graphormer: ["", "solid"], EGT: ["9 7", "dashed"], GRPE: ["0.1 7", "dotted"], CSA: ["", "double"] };
   const ROOM = 12;  // pixels between an arc and an atom that it passes
 
   /** Numbers of 16 bits as [C][n²]. */
@@ -25,17 +30,23 @@
     for (const key of ["weight", "gate", "message"]) {
       if (model[key]) model[key] = unpack(model[key]);
     }
-    const pair = ends.i * n + ends.j;
-    model.head = model.weight.reduce((best, map, head) => (map[pair] > model.weight[best][pair] ? head : best), 0);
   }
+  /** The head or channel in which the pair has the largest weight, unless the reader has chosen another. */
+  function prefer(model) {
+    const pair = ends.i * n + ends.j;
+    if (!model.isChosen) model.head = model.weight.reduce((best, map, head) => (map[pair] > model.weight[best][pair] ? head : best), 0);
+  }
+  models.forEach(prefer);
 
   const edge = new Array(n * n).fill(-1);
   for (const [a, b, type] of molecule.bonds) edge[a * n + b] = edge[b * n + a] = type;
-  place.innerHTML = `<p><b>One pair, four papers.</b> Drag the ring <i>i</i> or <i>j</i> to another atom of ${molecule.name}, or move it with the arrow keys.
-      Each arc shows the weight that atom <i>i</i> gives to atom <i>j</i> in the first layer of a trained model, averaged over heads. CSA’s ribbon has a line for each channel.</p>
+  place.innerHTML = `<p><b>One pair, four papers.</b> Drag <i>i</i> or <i>j</i> to another atom of ${molecule.name}, or use the arrow keys. The width of an arc is the weight that <i>i</i> gives to <i>j</i>
+      in a trained model’s first layer, as a mean over heads. CSA has a line for each channel. Each column shows the head with the largest weight for the pair, until you choose another.</p>
     <div class="question"></div>
+    <div class="choices" role="group" aria-label="pair">${[["differ", START], ["table", TABLE]].map(([name, { i, j }]) => `<button type="button" data-pair="${name}">${names[i]} and ${names[j]}, ${
+      name === "table" ? "the pair of the table" : "where the models differ"}</button>`).join("")}</div>
     <div class="drawing"></div>
-    <div class="four">${models.map((model, m) => `<section data-model="${m}"><h4 style="border-color:${COLORS[model.name]}">${model.name}</h4>
+    <div class="four">${models.map((model, m) => `<section data-model="${m}"><h4 style="border-bottom: 5px ${DASHES[model.name][1]} ${COLORS[model.name]}">${model.name}</h4>
       <label class="ride"><span class="which"></span><input type="range" min="1" max="${model.weight.length}" value="${model.head + 1}"></label><div class="fall"></div></section>`).join("")}</div>
     <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
@@ -47,7 +58,7 @@
   /** The molecule as wide as the page, with the arcs between its atoms and their names. */
   function build() {
     const width = find(".drawing").clientWidth;
-    const height = width < 500 ? 190 : 228;
+    const height = width < 500 ? 190 : 180;
     drawn = gtcourse.molecule.layout(molecule, width, height);
     extent = [width, height];
     find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, names, width, height);
@@ -113,18 +124,24 @@
   }
 
   function arcs() {
-    const arc = (bend, width, color, opacity) => `<path fill="none" stroke="${color}" stroke-width="${width.toFixed(2)}" opacity="${opacity}" stroke-linecap="round"
-      d="M${Array.from({ length: 21 }, (_, step) => along(bend, step / 20)).filter(outside).map((spot) => spot.map((each) => each.toFixed(1))).join("L")}"/>`;
+    const arc = (bend, width, name, opacity) => {
+      const spots = Array.from({ length: 21 }, (_, step) => along(bend, step / 20)).filter(outside);
+      if (spots.length < 2) return "";  // the discs of its ends hide it
+      return `<path fill="none" stroke="${COLORS[name]}" stroke-width="${width.toFixed(2)}" opacity="${opacity}" stroke-linecap="${name === "GRPE" ? "round" : "butt"}"
+        stroke-dasharray="${DASHES[name][0]}" d="M${spots.map((spot) => spot.map((each) => each.toFixed(1))).join("L")}"/>`;
+    };
     const outside = (spot) => [ends.i, ends.j].every((end) => Math.hypot(spot[0] - at(end)[0], spot[1] - at(end)[1]) > drawn.radius + 3);
     const found = ends.i === ends.j ? [] : bends();
     find(".arcs").innerHTML = found.map((bend, m) => {
       const model = models[m];
       const weights = model.weight.map((map) => map[ends.i * n + ends.j]);
-      const mean = weights.reduce((a, b) => a + b, 0) / weights.length;
-      if (model.name !== "CSA") return arc(bend, Math.max(1, 2 * n * mean), COLORS[model.name], 0.95);
-      return weights.map((weight, c) => arc(bend + 0.4 * (c - weights.length / 2), Math.min(3, n * weight / 3), COLORS.CSA, 0.55)).join("");
+      if (model.name !== "CSA") return arc(bend, Math.max(1.5, 2 * n * mean(model)), model.name, 0.95);
+      return weights.map((weight, c) => arc(bend + 0.4 * (c - weights.length / 2), Math.min(3, n * weight / 3), "CSA", 0.55)).join("");
     }).join("");
   }
+
+  /** A model’s weight of the pair as a mean over its heads. */
+  const mean = ({ weight }) => weight.reduce((sum, map) => sum + map[ends.i * n + ends.j], 0) / weight.length;
 
   /** Bars of the terms, each from where the last one ended, then weight and message. */
   function fall(model, m) {
@@ -141,13 +158,17 @@
     const share = (x) => `<i style="left:0;width:${Math.min(100, 25 * x * n)}%;background:${COLORS[model.name]}"></i><u style="left:25%"></u>`;
     const section = place.querySelector(`[data-model="${m}"]`);
     const rows = values.map(([words, value], k) => row(words.replace("q·k / √K, clipped", "clip(q·k / √K)"), number(value), bar(k ? steps[k - 1] : 0, steps[k], COLORS[model.name])));
-    const blank = '<div class="step" aria-hidden="true"><span>&nbsp;</span></div>';  // so that logits stand beside logits
-    section.querySelector(".which").textContent = `${model.name === "CSA" ? "channel" : "head"} ${head + 1}`;
-    section.querySelector(".fall").innerHTML = `${rows.join("")}${blank.repeat(TERMS - rows.length)}
+    const blank = '<div class="step" aria-hidden="true"><span>&nbsp;</span></div>';  // so that weights stand beside weights
+    const one = model.name === "CSA" ? "channel" : "head";
+    section.querySelector(".which").textContent = `${one} ${head + 1}`;
+    section.querySelector("input").value = head + 1;
+    section.querySelector(".fall").innerHTML = `${rows.join("")}
       ${row("logit", number(logit), bar(0, logit, "#8a8f98"))}
-      ${model.gate ? row("gate", number(model.gate[head][pair]), `<i style="left:0;width:${100 * model.gate[head][pair]}%;background:#8a8f98"></i>`) : blank}
-      ${row(model.gate ? "weight, gated" : "weight", number(weight), share(weight))}
-      ${row("message size", number(model.message[head][pair]), `<i style="left:0;width:${Math.min(100, 40 * model.message[head][pair])}%;background:#199e77"></i>`)}`;
+      ${model.gate ? row("gate", number(model.gate[head][pair]), `<i style="left:0;width:${100 * model.gate[head][pair]}%;background:#8a8f98"></i>`) : ""}
+      ${blank.repeat(TERMS - rows.length - (model.gate ? 1 : 0))}
+      ${row(`${model.gate ? "gated" : "weight"}, ${one} ${head + 1}`, number(weight), share(weight))}
+      ${row(`mean of all ${model.weight.length}`, number(mean(model)), share(mean(model)))}
+      ${row(`message, 0 to ${LONGEST}`, number(model.message[head][pair]), `<i style="left:0;width:${Math.min(100, 100 * model.message[head][pair] / LONGEST)}%;background:#199e77"></i>`)}`;
   }
 
   function show() {
@@ -163,9 +184,15 @@
       group.setAttribute("aria-valuetext", names[ends[end]]);
     }
     arcs();
+    models.forEach(prefer);
     models.forEach(fall);
-    const means = models.map(({ name, weight }) => `${name} ${number(weight.reduce((sum, map) => sum + map[ends.i * n + ends.j], 0) / weight.length)}`);
-    find(".said").textContent = `${names[ends.i]} looks at ${names[ends.j]} with a mean weight of: ${means.join(", ")}. A uniform row would give ${number(1 / n)}, which the line on each weight marks.`;
+    const means = models.map((model) => `${model.name} ${number(mean(model))}`);
+    const sizes = models.map(mean);
+    const [least, most] = [Math.min(...sizes), Math.max(...sizes)].map((size) => models[sizes.indexOf(size)].name);
+    const verdict = Math.max(...sizes) > 3 * Math.min(...sizes) ? `${most}’s is about ${Math.round(Math.max(...sizes) / Math.min(...sizes))} times ${least}’s.` : "They are within a factor of 3.";
+    find(".said").innerHTML = `${names[ends.i]} gives ${names[ends.j]} a mean weight of <b>${means.join(", ")}</b>. ${verdict} The lines mark ${number(1 / n)}, the weight in a uniform row.`;
+    for (const [name, pair] of [["differ", START], ["table", TABLE]])
+      find(`[data-pair=${name}]`).setAttribute("aria-pressed", pair.i === ends.i && pair.j === ends.j);
   }
 
   /** The number of bonds between atoms, [n²]. */
@@ -184,16 +211,17 @@
   function ask() {
     const start = { ...ends };
     const away = distances();
-    const mean = (model, distance) => {
+    const meanAt = (model, distance) => {
       const weights = model.weight.flatMap((map) => [...map].filter((_, pair) => away[pair] === distance));
       return weights.reduce((a, b) => a + b, 0) / weights.length;
     };
-    const means = models.map((model) => [1, 2].map((distance) => mean(model, distance)));
+    const means = models.map((model) => [1, 2].map((distance) => meanAt(model, distance)));
     const left = means.map(([bonded, farther]) => farther / bonded);
     gtcourse.guess(find(".question"), {
-      question: `Take the mean weight over all heads and all pairs of atoms in ${molecule.name}. Pairs that are two bonds apart have a smaller mean than bonded pairs. In which model does it fall most?`,
+      question: `Over all heads and pairs of atoms, pairs two bonds apart have a smaller mean weight than bonded pairs. In which model does it fall most?`,
       answers: models.map(({ name }) => name),
       right: left.indexOf(Math.min(...left)),
+      about: "distances",
       show: () => {
         Object.assign(ends, start);
         show();
@@ -221,10 +249,17 @@
       show();
     });
   });
+  place.addEventListener("click", ({ target }) => {
+    if (!target.dataset.pair) return;
+    Object.assign(ends, target.dataset.pair === "table" ? TABLE : START);
+    for (const model of models) model.isChosen = false;
+    show();
+  });
   place.addEventListener("input", ({ target }) => {
     const section = target.closest("[data-model]");
     const model = models[section.dataset.model];
     model.head = Number(target.value) - 1;
+    model.isChosen = true;
     fall(model, Number(section.dataset.model));
   });
   new ResizeObserver(() => {

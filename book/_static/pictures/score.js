@@ -26,8 +26,12 @@
   const names = tokens.map(({ color }) => color);
   const asking = names.slice(0, 2).map((_, wanted) => names.map((_, j) => (j === wanted ? data.start[0] : 0)));
 
-  place.innerHTML = `<p><b>Move a score.</b> Each token has a colour, its key, and a number, its value. The query has an entry for each colour: the token’s
-      score <i>q · k</i>. A softmax of the scores, divided by √d<sub>k</sub> = 2, gives the weights of the numbers.</p>
+  /** What a token gets whose score is the first, beside others with a score of 0, if there are so many colours. */
+  const weightOf = (colors) => softmax(Float64Array.from({ length: colors }, (_, j) => (j ? 0 : data.start[0] / Math.sqrt(colors))), colors)[0];
+
+  place.innerHTML = `<p><b>Move a score, or swap two numbers.</b> Each token has a colour, its key, and a number, its value. The query has an entry for each colour: the token’s
+      score <i>q · k</i>. A softmax of the scores, divided by √d<sub>k</sub> = 2, gives the weights of the numbers. The text above
+      has two tokens. Here there are four, so a score of ${data.start[0]} gives ${names[0]} a weight of ${number(weightOf(4), 3)} and not of ${number(weightOf(2), 4)}.</p>
     <div class="question"></div>
     <div class="choices">${asking.map((_, at) => `<button type="button" data-ask="${at}">ask for ${names[at]}</button>`).join("")}
       <button type="button" data-ask="none">ask for nothing</button><button type="button" data-swap aria-pressed="false">swap the numbers of ${names[0]} and ${names[1]}</button></div>
@@ -88,9 +92,10 @@
     const [wanted, nothing] = [asking[0], names.map(() => 0)];
     const z = (query, numbers) => number(attend(query, numbers).z, 2);
     gtcourse.guess(find(".question"), {
-      question: `The numbers of ${names[0]} and ${names[1]} are swapped. When does z change?`,
+      question: `Suppose that we swap the numbers of ${names[0]} and ${names[1]}. When does z change?`,
       answers: [`only if the query asks for ${names[0]}`, "only if it asks for nothing", "in both cases", "in neither"],
       right: 0,
+      about: "swapped numbers",
       show: () => {
         [scores, values] = [[...wanted], swapped];
         draw();

@@ -143,7 +143,7 @@
       svg.innerHTML = `${powers.map((power) => `<path class="axis" d="M${LEFT} ${y(10 ** power).toFixed(1)}H${width - 10}"/>
         <text x="${LEFT - 6}" y="${y(10 ** power).toFixed(1)}" text-anchor="end" dominant-baseline="central">${power ? `10<tspan dy="-5" font-size="11">${String(power).replace("-", "−")}</tspan>` : 1}</text>`).join("")}
         ${[0, 4, 8, 12].map((block) => `<text x="${x(block)}" y="${HEIGHT - 4}" text-anchor="middle">${block}</text>`).join("")}
-        ${Object.entries(runs).sort(([a]) => Number(a === kind)).map(([each, after]) => `<polyline class="curve${each === kind ? " chosen" : ""}" stroke="${COLORS[each]}"
+        ${Object.entries(runs).sort(([a]) => Number(a === kind)).map(([each, after]) => `<polyline class="curve of-${each}${each === kind ? " chosen" : ""}" stroke="${COLORS[each]}"
           data-curve="${each}"/><circle class="now" r="${each === kind ? 5 : 3.5}" fill="${COLORS[each]}" data-dot="${each}"/>`).join("")}
         <text x="${(x(0) + x(blocks)) / 2}" y="${HEIGHT + 13}" text-anchor="middle">block</text>`;
       svg.spots = (each) => runs[each].map((h, block) => [x(block).toFixed(1), y(measure(h)).toFixed(1)]);
@@ -200,6 +200,7 @@
       question: `Without residuals, the tokens are nearly the same after ${FIRST} blocks. In which other stacks do they still differ after block ${blocks}?`,
       answers: ["in none", "in the two with norms", "in all three"],
       right: 2,
+      about: "the last block",
       show: () => {
         startAgain();
         at = blocks;

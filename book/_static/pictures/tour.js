@@ -119,14 +119,14 @@
   const EDGE = 12;  // of the map around the cities
   let places = data.example.places;
   let optimal = null;
-  let layer = data.layers;
+  let layer = 0;  // the last step of the slider, after those of the layers, is the answer
   const closed = new Set();
   place.innerHTML = `<p><b>EGT chooses a tour.</b> Drag the points, or move the chosen one with the arrow keys. EGT decides which edges belong to the shortest tour.</p>
     <div class="question"></div>
     <div class="two"><svg viewBox="${-EDGE} ${-EDGE} ${SIZE + 2 * EDGE} ${SIZE + 2 * EDGE}" role="group" aria-label="points"></svg><div>
       <ul class="lines"><li><i class="edge"></i>EGT’s edges, wider where it is more certain</li><li><i class="best-tour"></i>the shortest tour, computed exactly</li>
       <li><i class="rule"></i>each point’s two nearest neighbours</li></ul>
-      <label class="ride">layer <input type="range" min="1" max="${data.layers + 1}" value="${data.layers + 1}"></label><p class="which"></p>
+      <label class="ride">layer <input type="range" min="1" max="${data.layers + 1}" value="1"></label><p class="which"></p>
       <div class="choices" role="group" aria-label="gates"><span>Close gates of layer</span>${Array.from({ length: data.layers }, (_, l) =>
         `<button type="button" data-gate="${l}" aria-label="close the gates of layer ${l + 1}" aria-pressed="false">${l + 1}</button>`).join("")}</div>
       <p class="said" role="status"></p><div class="choices"><button type="button" data-new>Other points</button><button type="button" data-reset>Start again</button></div></div></div>`;
@@ -140,6 +140,14 @@
     const hits = [...mine].filter((each) => set.has(each)).length;
     return 2 * hits / (mine.size + set.size);
   };
+
+  /** How many edges of the tour are among the chosen ones, and how many others. */
+  function score(chosen) {
+    const keys = (pairs) => new Set(pairs.map(([i, j]) => Math.min(i, j) * places.length + Math.max(i, j)));
+    const [mine, wanted] = [keys(chosen), keys(optimal)];
+    const found = [...mine].filter((key) => wanted.has(key)).length;
+    return `${found} of ${wanted.size} tour edges, and ${mine.size - found} wrong ones (F1 ${f1(chosen, optimal).toFixed(2)})`;
+  }
 
   /** F1 of the model's answer for the example's cities, with the gates of some layers closed. */
   function f1Without(closed) {
@@ -169,9 +177,11 @@
       question: "Suppose that we close the gates of one layer, so that no attention passes there. For these points, with which layer does EGT lose nothing?",
       answers: without.map((_, l) => `layer ${l + 1}`),
       right: free,
+      about: "the gates",
       show: () => {
         startAgain();
         closed.add(free);
+        layer = data.layers;
         press();
         draw();
       },
@@ -183,10 +193,9 @@
   const press = () => place.querySelectorAll("[data-gate]").forEach((button) => button.setAttribute("aria-pressed", closed.has(Number(button.dataset.gate))));
 
   function startAgain() {
-    [places, optimal, layer] = [data.example.places, null, data.layers];
+    [places, optimal, layer] = [data.example.places, null, 0];
     closed.clear();
     press();
-    find("input").value = layer + 1;
   }
 
   function draw() {
@@ -217,9 +226,10 @@
       ${pairs.filter((pair) => strength(pair) > 0.05).map((pair) => line("edge", pair, `stroke-width="${(5 * strength(pair)).toFixed(1)}" opacity="${(0.25 + 0.75 * strength(pair)).toFixed(2)}"`)).join("")}
       ${cities.join("")}${reaches.join("")}`;
     if (focused !== undefined) svg.querySelector(`.city[data-city="${focused}"]`)?.focus({ preventScroll: true });
-    find(".which").textContent = final ? "EGT’s answer" : `attention of layer ${layer + 1}, the mean over heads after the gate`;
-    find(".said").innerHTML = `F1 on this tour, 1 if all edges agree: EGT <b>${f1(chosen, optimal).toFixed(2)}</b>, two nearest ${f1(rule, optimal).toFixed(2)}.
-      On the 100 test tours of this run: EGT ${data.f1.toFixed(2)}.${closed.has(data.layers - 1) ? " The messages of the last layer reach only the points’ vectors, and the answer is read from the pairs, so closing its gates costs nothing." : ""}`;
+    find("input").value = layer + 1;
+    find(".which").textContent = final ? `after layer ${data.layers}: EGT’s answer` : `attention of layer ${layer + 1}, the mean over heads after the gate. Move the slider on to see the answer.`;
+    find(".said").innerHTML = `<b>EGT</b> finds <b>${score(chosen)}</b>. Two nearest neighbours find ${score(rule)}.
+      F1 is 1 if all edges agree; on the 100 test tours of this run, EGT’s mean is ${data.f1.toFixed(2)}.${closed.has(data.layers - 1) ? " The messages of the last layer reach only the points’ vectors, and the answer is read from the pairs, so closing its gates costs nothing." : ""}`;
   }
 
   function move(city, to) {
@@ -257,6 +267,7 @@
     if (target.dataset.gate) {
       const gate = Number(target.dataset.gate);
       if (!closed.delete(gate)) closed.add(gate);
+      layer = data.layers;  // what the gates are for
       press();
     } else if (target.matches("[data-reset]")) startAgain();
     else if (target.matches("[data-new]")) {

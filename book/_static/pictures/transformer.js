@@ -181,6 +181,7 @@
       question: "The decoder predicts the target’s next words. At which of its stages does a vector of the target first depend on the source?",
       answers: names,
       right: names.indexOf(way[right].name),
+      about: "the decoder’s stages",
       show: () => {
         at = right;
         mark();
