@@ -98,25 +98,64 @@ def shared(code, encoded: list) -> list[list[int]]:
 
 def drawn(graph: nx.Graph, chosen: list[int], name: str) -> dict:
     """Places from -1 to 1, edges, and the nodes that are compared."""
-    around = (
-        name.startswith(CIRCULAR)
-        and nx.is_connected(graph)
-        and min(dict(graph.degree).values()) > 1
-    )
     parts = [graph.subgraph(part) for part in nx.connected_components(graph)]
     places = {}
     for number, part in enumerate(parts):
-        layout = (
-            nx.circular_layout(part)
-            if around or nx.is_regular(part)
-            else nx.kamada_kawai_layout(part)
-        )
-        for node, place in layout.items():
+        for node, place in placed(part, name).items():
             places[node] = np.asarray(place) * (0.8 if len(parts) > 1 else 1) + [2.0 * number, 0]
     at = np.array([places[node] for node in range(len(graph))])
     at = at - (at.max(axis=0) + at.min(axis=0)) / 2
     at = at / np.abs(at).max()
     return {"places": at.round(2).tolist(), "edges": [*map(list, graph.edges)], "chosen": chosen}
+
+
+def placed(part: nx.Graph, name: str) -> dict:
+    """A connected graph as it is usually drawn: rings as polygons, and paths as lines."""
+    around = name.startswith(CIRCULAR) and min(dict(part.degree).values()) > 1
+    if around or nx.is_regular(part):
+        return nx.circular_layout(part)
+    if is_path(part):
+        first, _ = sorted(node for node, degree in part.degree if degree == 1)
+        steps = nx.single_source_shortest_path_length(part, first)
+        return {node: (float(step), 0.0) for node, step in steps.items()}
+    for edges, places in USUAL:
+        if {frozenset(edge) for edge in part.edges} == {frozenset(edge) for edge in edges}:
+            return dict(enumerate(places))
+    return nx.kamada_kawai_layout(part)
+
+
+def is_path(part: nx.Graph) -> bool:
+    return nx.is_tree(part) and max(dict(part.degree).values()) <= 2
+
+
+def polygon(sides: int, middle: float, first: float) -> list[tuple[float, float]]:
+    """Corners of a regular polygon whose sides have length 1, from an angle in degrees on."""
+    radius = 0.5 / np.sin(np.pi / sides)
+    angles = np.deg2rad(first + 360 / sides * np.arange(sides))
+    return [(middle + radius * np.cos(angle), radius * np.sin(angle)) for angle in angles]
+
+
+def usual() -> list[tuple[list, list]]:
+    """Edges and places of decalin, bicyclopentyl and the diamond."""
+    right = polygon(6, np.sqrt(0.75), 150)  # from one end of the shared bond to the other
+    left = polygon(6, -np.sqrt(0.75), 30)
+    decalin = [right[0], *right[:0:-1], *left[-2:0:-1]]
+    radius = 0.5 / np.sin(np.pi / 5)
+    bicyclopentyl = [*polygon(5, -radius - 0.5, 0), *polygon(5, radius + 0.5, 180)]
+    rings = [
+        *nx.cycle_graph(5).edges,
+        (0, 5),
+        *((i + 5, j + 5) for i, j in nx.cycle_graph(5).edges),
+    ]
+    diamond = [(0.0, 0.6), (0.0, -0.6), (-1.0, 0.0), (1.0, 0.0)]
+    return [
+        ([*nx.cycle_graph(10).edges, (0, 5)], decalin),
+        (rings, bicyclopentyl),
+        ([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3)], diamond),
+    ]
+
+
+USUAL = usual()
 
 
 def setup(app):

@@ -6,8 +6,7 @@
   const { encodings, pairs } = data;
   const COLORS = ["#3b82c4", "#e8792f", "#199e77", "#c2559b", "#b8962e", "#7b6fd0", "#d1495b", "#5fa8a0"];
   const colorOf = (number) => COLORS[number] ?? `hsl(${(137.5 * number) % 360} 45% 55%)`;
-  const SIZE = 34;
-  const MANY = 14;  // a pair of graphs with more nodes is drawn in twice the width
+  const SIZE = 38;
 
   const graph = ({ places, edges, chosen }, which) => {
     const at = places.map((spot) => spot.map((x) => (x * SIZE).toFixed(1)));
@@ -22,20 +21,12 @@
       ${at.map(([x, y], node) => `<circle class="node" cx="${x}" cy="${y}" r="${radius.toFixed(1)}"/>${chosen.includes(node) ?
         `<circle class="ring" cx="${x}" cy="${y}" r="${(radius + 3.5).toFixed(1)}"/>` : ""}`).join("")}</g>`;
   };
-  const wide = (pair) => pair.graphs[0].places.length > MANY;
-  // In two columns the pairs keep their order as well: one that would have a wide one beside it takes both.
-  const alone = new Set();
-  for (let at = 0, column = 0; at < pairs.length; at++) {
-    if (column === 0 && !wide(pairs[at]) && pairs[at + 1] && wide(pairs[at + 1])) alone.add(at);
-    column = wide(pairs[at]) || alone.has(at) ? 0 : 1 - column;
-  }
-
   place.innerHTML = `<p><b>The wall of twins.</b> Choose an encoding. Nodes with the same encoding have the same colour, in both
       drawings. Pairs that the encoding distinguishes move apart, and the others move together. Rings mark the nodes that are compared.</p>
     <div class="question"></div>
     <div class="hold"><div class="choices" role="group" aria-label="encoding">${encodings.map((name) => `<button type="button" data-encoding="${name}">${name}</button>`).join("")}</div>
     <p class="score" role="status"></p></div>
-    <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"${wide(pair) ? " data-wide" : ""}${alone.has(at) ? " data-alone" : ""}><svg viewBox="-108 -46 216 92" aria-hidden="true">
+    <div class="wall">${pairs.map((pair, at) => `<div class="pair" data-pair="${at}"><svg viewBox="-52 -104 104 208" aria-hidden="true">
       ${pair.graphs.map(graph).join("")}</svg><p>${at + 1} · ${pair.name}</p><p class="told"></p></div>`).join("")}</div>`;
 
   const row = place.querySelector(".hold .choices");
@@ -78,6 +69,7 @@
     gtcourse.guess(place.querySelector(".question"), {
       question: `${graphs.length} of the comparisons on this wall are between two graphs. Which two does no encoding tell apart?`,
       answers: graphs.map(({ name }) => name),
+      about: "the two graphs that stay alike",
       right: graphs.findIndex((pair) => !encodings.some((encoding) => pair.told[encoding])),
       show: () => show(best[0]),
       truth: () => `Both graphs have 16 nodes, each with six neighbours, and every encoding that can compare them is the same for both. No encoding tells more than ${most} of the ${pairs.length} pairs apart.
