@@ -1076,6 +1076,12 @@ def test_a_question_shrinks_to_a_line_when_the_picture_moves_on(picture, name, c
     assert number in host.locator(".ask").inner_text()  # about what was asked
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_each_question_says_what_it_is_about(name):
+    code = (CODE / f"{name}.js").read_text(encoding="utf-8")
+    assert ("gtcourse.guess(" in code) == ("about:" in code)
+
+
 def test_a_slider_that_is_moved_stays_in_place_while_the_question_shrinks(picture, page):
     page.set_viewport_size({"width": 1280, "height": 500})
     host = picture("basis")

@@ -190,6 +190,7 @@
       question: `In batches of 64 molecules, ${percent(large)} of the pairs are padding. How many are in batches of 8, also without buckets?`,
       answers: [percent(large / 8), percent(small), percent(large)],
       right: 1,
+      about: "batches of 8",
       show: () => {
         Object.assign(state, { batchSize: 8, buckets: 1, epoch: 0, at: 0 });
         pack();
