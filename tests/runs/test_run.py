@@ -340,10 +340,15 @@ def test_a_run_on_own_data_does_not_have_the_name_of_a_published_run():
 def test_numbers_of_numpy_give_the_run_of_pythons_numbers(tmp_path):
     """A record is JSON, in which NumPy's numbers cannot be stored."""
     data = tiny("zinc", 6)
+    records = []
     for kind in (int, np.int64):
         settings = {"epochs": kind(1), "batch_size": kind(4), "learning_rate": float(kind(1)) / 8}
         if kind is np.int64:
             settings["learning_rate"] = np.float32(settings["learning_rate"])
         recipe, _ = at_budget("csa/zinc", data, **settings)
         options = {"seed": kind(3), "accumulate": kind(2), "buckets": kind(1)}
-        train(recipe, data, command="none", out=tmp_path, resume=None, progress=False, **options)
+        options |= {"command": "none", "out": tmp_path / kind.__name__, "resume": None}
+        records.append(train(recipe, data, progress=False, **options))
+    of_python, of_numpy = records
+    assert of_numpy.config == of_python.config
+    assert of_numpy.result == of_python.result
