@@ -11,7 +11,6 @@ import json
 import os
 import sys
 import tempfile
-import time
 from itertools import chain, islice, repeat
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from gtcourse.course.records import RECORDS
 from gtcourse.encodings.prepare import prepare
 from gtcourse.graphs import open_graphs
 from gtcourse.train.loop import launch, train_step
-from speed.measure import Step, milliseconds, summary
+from speed.measure import CLOCK, Step, milliseconds, processor, summary
 from speed.shards import BATCH, STORED, loader, molecules, recipe_of
 
 MODELS = ("graphormer, 4 layers", "csa, 4 layers")
@@ -34,7 +33,7 @@ STEPS = 12
 
 def processor_time(call: Step) -> dict[str, object]:
     """The median processor time of a call in milliseconds, with quartiles."""
-    times = [milliseconds(call, time.process_time) for _ in range(WARM_UP + STEPS)]
+    times = [milliseconds(call) for _ in range(WARM_UP + STEPS)]
     return summary(times[WARM_UP:], "processor_ms")
 
 
@@ -73,6 +72,7 @@ def main() -> None:
             rows[name] = in_process([*command, folder, name])
     content = {"name": "one-process", "batch": BATCH, "steps": STEPS, "rows": rows}
     path = RECORDS / "one-process.json"
+    content |= {"clock": CLOCK, "processor": processor()}
     store_measurement(path, content, "python -m experiments.one_process")
     print(json.dumps(content, indent=1))
 

@@ -21,7 +21,7 @@ import torch
 from experiments.runs import in_process, store_measurement
 from gtcourse import load_dataset
 from gtcourse.course.records import RECORDS
-from speed.measure import Step, summary
+from speed.measure import CLOCK, Step, processor, summary
 from speed.subjects import BATCH, ENTRIES, PEERS, subject
 
 MODEL = "csa"
@@ -80,6 +80,7 @@ def main() -> None:
         "rows": rows,
     }
     path = RECORDS / "step-alone.json"
+    content |= {"clock": CLOCK, "processor": processor()}
     store_measurement(path, content, "python -m experiments.step_alone")
     print(json.dumps(content, indent=1))
 

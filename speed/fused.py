@@ -14,7 +14,6 @@ Times are CPU times, because other programs share most machines.
 """
 
 import statistics
-import time
 from collections import Counter
 from collections.abc import Iterable
 
@@ -138,7 +137,7 @@ def in_both_forms(recipe: Recipe, batches: list[GraphBatch], rounds: int) -> dic
     times = {form: [] for form in steps}
     for _ in range(WARM_UP + rounds):
         for form, step in steps.items():
-            times[form].append(milliseconds(step, time.process_time))
+            times[form].append(milliseconds(step))
     default, fused = (of_form[WARM_UP:] for of_form in times.values())
     ratios = [one / other for one, other in zip(default, fused, strict=True)]
     low, _, high = statistics.quantiles(ratios)

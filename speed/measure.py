@@ -21,32 +21,34 @@ from experiments.runs import origin
 from gtcourse import load_dataset
 
 Step = Callable[[], object]
-
-
 Clock = Callable[[], float]
 
+ON_GPU = torch.cuda.is_available()
+CLOCK = "wall clock" if ON_GPU else "processor time"
+"""On a CPU, a step is timed by what its process computes. Waiting for other programs on the machine
+is not counted. A GPU computes outside the process, so there a step is timed by the wall clock."""
+CLOCKS: dict[str, Clock] = {"wall clock": time.perf_counter, "processor time": time.process_time}
 
-def milliseconds(step: Step, clock: Clock = time.perf_counter) -> float:
-    start = clock()
+
+def milliseconds(step: Step, clock: str = CLOCK) -> float:
+    now = CLOCKS[clock]
+    start = now()
     step()
-    if torch.cuda.is_available():
+    if ON_GPU:
         torch.cuda.synchronize()
-    return 1000 * (clock() - start)
+    return 1000 * (now() - start)
 
 
-def in_turn(
-    steps: dict[str, Step], rounds: int, warm_up: int = 2, clock: Clock = time.perf_counter
-) -> dict[str, dict]:
+def in_turn(steps: dict[str, Step], rounds: int, warm_up: int = 2) -> dict[str, dict]:
     """Median time of each step, with quartiles.
 
     The steps take turns, so that whatever else the machine does meets all of them; the first
-    ``warm_up`` rounds are not counted. Of work on one core, ``time.process_time`` counts what it
-    computes, and not what it waits for.
+    ``warm_up`` rounds are not counted.
     """
     times = {name: [] for name in steps}
     for _ in range(warm_up + rounds):
         for name, step in steps.items():
-            times[name].append(milliseconds(step, clock))
+            times[name].append(milliseconds(step))
     return {name: summary(of[warm_up:]) for name, of in times.items()}
 
 
@@ -92,7 +94,7 @@ def traced(step: Step) -> profile:
 def peak_mb(step: Step) -> float:
     """The most memory that a step holds at a time, above what stood before."""
     step()  # once before, in which torch sets up what it needs
-    if not torch.cuda.is_available():
+    if not ON_GPU:
         return round(peak_of(traced(step)) / 2**20, 2)
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
@@ -137,6 +139,7 @@ def run(name: str, measure: Callable[..., dict], rounds: int, **options: int) ->
         **args,
         "precision": "float32",
         "threads": torch.get_num_threads(),
+        "clock": CLOCK,
         "processor": processor(),
         "cores": os.cpu_count(),
         **origin(f"python -m speed.{name}"),

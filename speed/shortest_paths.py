@@ -15,7 +15,6 @@ other work on the machine does not lengthen as much. A ratio is of medians.
 import multiprocessing
 import re
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -151,7 +150,7 @@ def compare(graphs: list[Data], rounds: int, module: ModuleType) -> list[dict]:
     for graph, by_authors, by_scipy in results:
         assert (graph.distance.numpy() == np.where(by_authors == 510, -1, by_authors)).all()
         assert (graph.distance.numpy() == np.where(np.isinf(by_scipy), -1, by_scipy)).all()
-    times = in_turn(steps, rounds, warm_up=1, clock=time.process_time)
+    times = in_turn(steps, rounds, warm_up=1)
     return [
         {
             "method": name,
@@ -170,7 +169,7 @@ def compare_rings(n: int, rounds: int) -> list[dict]:
         ENCODE: lambda: encode(graphs, AddShortestPaths()),
     }
     assert (steps[ENCODE]()[0].distance.numpy() == steps[SCIPY]()[0]).all()
-    times = in_turn(steps, rounds, warm_up=0, clock=time.process_time)
+    times = in_turn(steps, rounds, warm_up=0)
     return [{"method": name, **times[name]} for name in steps]
 
 

@@ -5,8 +5,6 @@ leaves out what a step waits for, so it can be measured on a machine that also r
 They still slow it down, because they share its memory, so compare the models only roughly.
 """
 
-import time
-
 from gtcourse import load_dataset
 from speed.measure import in_turn, run
 from speed.subjects import BATCH, ENTRIES, subject
@@ -15,8 +13,8 @@ from speed.subjects import BATCH, ENTRIES, subject
 def measure(rounds: int, graphs: int) -> dict:
     molecules = load_dataset("molecules").train[:graphs]
     steps = {name: subject(name, molecules, "cpu").training_step() for name in ENTRIES}
-    times = in_turn(steps, rounds, clock=time.process_time)
-    return {"clock": "processor time", "step": times}
+    times = in_turn(steps, rounds)
+    return {"step": times}
 
 
 if __name__ == "__main__":
