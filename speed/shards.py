@@ -2,9 +2,10 @@
 
 The embedded molecules, as SMILES, on the way that PCQM4Mv2 takes:
 
-1. loading: batches of 64 from the folder, what is not stored computed for each batch, beside the
+1. preparing: molecules per second that one process writes to the folder;
+2. loading: batches of 64 from the folder, what is not stored computed for each batch, beside the
    training step of the model that they are for, each on one thread;
-2. training from the folder, data and all, in one process and in two (``torchrun``, gloo): how much
+3. training from the folder, data and all, in one process and in two (``torchrun``, gloo): how much
    of its speed a process keeps. The processes wait for each other, so this is timed by the wall
    clock, and needs a machine that does nothing else.
 """
@@ -30,7 +31,7 @@ from gtcourse.graphs import MappedGraphs, open_graphs
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.train.loop import count_parameters, launch, train_step
-from speed.measure import in_turn, milliseconds, run, summary
+from speed.measure import CLOCK, CLOCKS, in_turn, milliseconds, run, summary
 
 STORED = (AddRings(18),)
 BATCH = 64
@@ -147,10 +148,13 @@ def measure(rounds: int, graphs: int) -> dict:
     source = molecules(graphs)
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder, "graphs")
+        begin = CLOCKS[CLOCK]()
         prepared = prepare(source, folder, stored=STORED, rows_per_part=250, progress=False)
+        seconds = CLOCKS[CLOCK]() - begin
         size = sum(path.stat().st_size for path in folder.glob("*.npy"))
         return {
             "stored": [repr(transform) for transform in STORED],
+            "prepared_per_second": round(graphs / seconds),
             "bytes_per_graph": round(size / graphs),
             "batch": BATCH,
             "loading": [loading(prepared, name, rounds) for name in MODELS],
