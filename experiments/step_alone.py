@@ -1,12 +1,11 @@
-"""Does a step of CSA take longer when other models run in between?
+"""How long does a step of CSA take if freed memory goes back to the system, and if it is kept?
 ``python -m experiments.step_alone``
 
-Two benchmarks of chapter 12 measured the same step of CSA: ``speed.models`` found 178 ms, with
-eleven other models taking turns, and ``speed.compile`` found 142 ms. Here the step runs alone, and
-then in turn with those models. A step is measured in processor time, which does not include
-waiting for other programs. Memory that malloc has given back to the system has to be fetched again,
-which the system counts as page faults. So everything is measured twice: as malloc does by default,
-and with a malloc that gives nothing back.
+By default, glibc's malloc gives large blocks of freed memory back to the system. The next step has
+to fetch them again, which the system counts as page faults. The step runs alone, then in turn with
+the eleven other models of ``speed.models``, and then alone again: once as malloc does by default,
+and once with a malloc that gives nothing back, as in all benchmarks of ``speed``. A step is
+measured in processor time, which does not include waiting for other programs.
 """
 
 import json

@@ -18,7 +18,7 @@ from gtcourse.course.records import RECORDS
 from gtcourse.encodings.prepare import prepare
 from gtcourse.graphs import open_graphs
 from gtcourse.train.loop import count_parameters, launch, train_step
-from speed.measure import CLOCK, processor
+from speed.measure import CLOCK, keep_memory, processor
 from speed.shards import BATCH, loader, molecules, recipe_of
 
 MODEL = "csa-small/pcqm4mv2"
@@ -55,6 +55,7 @@ def measure(folder: Path) -> dict[str, object]:
 
 def main() -> None:
     torch.set_num_threads(1)
+    kept = keep_memory()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "graphs"
         prepared = prepare(molecules(GRAPHS), folder)
@@ -62,7 +63,7 @@ def main() -> None:
         result = measure(folder)
     content = {"name": "training-rate", "graphs": GRAPHS, "mean_nodes": round(nodes, 1), **result}
     path = RECORDS / "training-rate.json"
-    content |= {"clock": CLOCK, "processor": processor()}
+    content |= {"clock": CLOCK, "keeps_memory": kept, "processor": processor()}
     store_measurement(path, content, "python -m experiments.training_rate")
     print(content)
 

@@ -1,6 +1,7 @@
 """What a step takes, in time and in memory, and who measured it where: shared by all benchmarks."""
 
 import argparse
+import ctypes
 import json
 import logging
 import os
@@ -28,6 +29,21 @@ CLOCK = "wall clock" if ON_GPU else "processor time"
 """On a CPU, a step is timed by what its process computes. Waiting for other programs on the machine
 is not counted. A GPU computes outside the process, so there a step is timed by the wall clock."""
 CLOCKS: dict[str, Clock] = {"wall clock": time.perf_counter, "processor time": time.process_time}
+
+
+def keep_memory() -> bool:
+    """Makes this process keep the memory that it has freed, and says whether it does.
+
+    By default, glibc gives large blocks back to the system, and each step then waits until the
+    system has provided them again. How long this takes depends on what the process did before, so
+    the same step takes different times in different benchmarks. Other C libraries have no such
+    options.
+    """
+    if platform.libc_ver()[0] != "glibc":
+        return False
+    trim_threshold, mmap_max = -1, -4  # M_TRIM_THRESHOLD and M_MMAP_MAX in malloc.h
+    libc = ctypes.CDLL(None)
+    return bool(libc.mallopt(trim_threshold, -1) and libc.mallopt(mmap_max, 0))
 
 
 def milliseconds(step: Step, clock: str = CLOCK) -> float:
@@ -132,6 +148,7 @@ def run(name: str, measure: Callable[..., dict], rounds: int, **options: int) ->
     args = vars(parser.parse_args())
     out = args.pop("out")
     torch.set_num_threads(1)
+    kept = keep_memory()
     content = {
         "name": f"{name}-benchmark",
         "data": load_dataset("molecules").provenance,
@@ -140,6 +157,7 @@ def run(name: str, measure: Callable[..., dict], rounds: int, **options: int) ->
         "precision": "float32",
         "threads": torch.get_num_threads(),
         "clock": CLOCK,
+        "keeps_memory": kept,
         "processor": processor(),
         "cores": os.cpu_count(),
         **origin(f"python -m speed.{name}"),

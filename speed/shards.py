@@ -31,7 +31,7 @@ from gtcourse.graphs import MappedGraphs, open_graphs
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.train.loop import count_parameters, launch, train_step
-from speed.measure import CLOCK, CLOCKS, in_turn, milliseconds, run, summary
+from speed.measure import CLOCK, CLOCKS, in_turn, keep_memory, milliseconds, run, summary
 
 STORED = (AddRings(18),)
 BATCH = 64
@@ -124,6 +124,7 @@ def train_here(folder: str, name: str, steps: int = 20) -> None:
     with the batch, because large tensors are given back to the system and fetched again.
     """
     torch.set_num_threads(1)
+    keep_memory()
     recipe = recipe_of(name)
     fabric = launch("cpu", 1, "32-true")
     torch.manual_seed(0)

@@ -124,7 +124,8 @@ def models_table(number: int, record: dict, more: Mapping[str, Sequence[str]] | 
     ]
     on = "one CPU thread" if record["device"].startswith("CPU") else "a GPU"
     what = (
-        f"Table {number}. The wall-clock time of a training step and of a forward pass on "
+        f"Table {number}. The {CLOCKS[record.get('clock', WALL)]} of a training step and of a "
+        f"forward pass on "
         f"{record['graphs']} molecules, measured on {on}. Step: forward pass, backward pass and "
         "optimiser. Peak: memory that tensors hold during a step, beyond weights and optimiser "
         "state."
