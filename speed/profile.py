@@ -73,14 +73,16 @@ def profiled(step: Step, rounds: int) -> dict:
     """Shares are those of the fastest round: the machine's other work was in its way the least."""
     for _ in range(WARM_UP):
         step()
-    profilers = [traced(step) for _ in range(rounds)]
-    measured = [shares(profiler) for profiler in profilers]
+    measured = []
+    for _ in range(rounds):
+        profiler = traced(step)
+        measured.append(shares(profiler))
     kinds, phases, _ = min(measured, key=lambda of_round: of_round[2])
     return {
         "kinds": kinds,
         "phases": phases,
         **summary([time for *_, time in measured]),
-        "peak_mb": round(peak_of(profilers[-1]) / 2**20, 2),
+        "peak_mb": round(peak_of(profiler) / 2**20, 2),
     }
 
 
