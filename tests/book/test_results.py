@@ -4,7 +4,9 @@ The numbers of the results pages are written from the records (``tools/result_pr
 """
 
 import re
+from statistics import median
 
+import nbformat
 import numpy as np
 import pytest
 from rdkit import Chem
@@ -16,7 +18,7 @@ from gtcourse.course.records import measurement, read_records, recorded
 from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.recipes import get_recipe
 from tools.pages import experiment, listed
-from tools.paths import ROOT, TEXTS
+from tools.paths import NOTEBOOKS, ROOT, TEXTS
 from tools.result_tables import VARIANTS
 
 
@@ -147,6 +149,58 @@ def test_the_trials_that_chapters_mention_are_recorded():
     slower = [run.result["test_mae"] for run in recorded("grid/graphormer, structure, sum")]
     stated = f"its error is {faster} instead of {over_seeds(slower).removesuffix(' (3 seeds)')}."
     assert stated in chapter("10")
+
+
+def outputs(number: str) -> str:
+    """What the cells of a chapter's stored notebook printed."""
+    (path,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
+    cells = nbformat.read(path, as_version=4).cells
+    printed = (output for cell in cells for output in cell.get("outputs", []))
+    return "".join(output.get("text", "") for output in printed)
+
+
+def test_chapter_07_reads_the_stored_run_from_its_own_output():
+    layers = re.findall(r"mean P on the tour (\S+), on other edges (\S+)", outputs("07"))
+    text = chapter("07")
+    (first_on, first_off), *_, (last_on, last_off) = layers
+    assert f"with a mean of {first_on} against {first_off} on the other edges" in text
+    assert f"they are {last_on} and {last_off}," in text
+    gaps = [float(on) - float(off) for on, off in layers]
+    assert "The gap between the two means widens with every layer." in text
+    assert gaps == sorted(gaps)
+
+
+def test_chapter_07_gives_the_sizes_of_the_recorded_models():
+    (on_zinc,) = recorded("egt-100k-spe-do/zinc")
+    text = chapter("07")
+    assert f"a model with about {round(on_zinc.parameters, -3):,} parameters" in text
+    sizes = {
+        (variant, task): round(recorded(f"{variant}/{task}")[0].parameters, -3)
+        for variant in ("egt", "egt-simple", "egt-constrained", "egt-ungated")
+        for task in ("molecules", "pattern", "tsp")
+    }
+    low, high = min(sizes.values()), max(sizes.values())
+    assert f"Our models have {low:,} to {high:,} parameters." in text
+    simple, full = sizes["egt-simple", "tsp"], sizes["egt", "tsp"]
+    assert f"more parameters, {simple:,} instead of {full:,}," in text
+
+
+def test_chapter_07_compares_rates_models_and_a_rule_on_small_tours_as_recorded():
+    middle = {
+        name: median(run.result["test_f1"] for run in recorded(name))
+        for name in ("egt/tuned-tours", "egt-simple/tuned-tours", "egt-simple/few-tours")
+    }
+    full, simple, slower = middle.values()
+    stated = f"The median of EGT-Simple falls from {simple:.2f} to {slower:.2f} if it is trained"
+    assert stated in chapter("07")
+    assert simple - slower > full - simple
+    (rule,) = re.findall(r"two nearest (\S+), your layer", outputs("07"))
+    assert "All ten runs of EGT beat the rule." in chapter("07")
+    scores = [run.result["test_f1"] for run in recorded("egt/tuned-tours")]
+    assert min(scores) > float(rule) + 0.01
+    assert f"a higher rate raised the median of EGT-Simple by {simple - slower:.2f}" in chapter(
+        "07"
+    )
 
 
 def test_chapter_09_and_the_changelog_give_the_error_of_the_run_with_bounded_logits():
