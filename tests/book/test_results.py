@@ -203,6 +203,26 @@ def test_chapter_07_compares_rates_models_and_a_rule_on_small_tours_as_recorded(
     )
 
 
+def test_chapter_08_reads_the_preferences_of_heads_from_its_own_output():
+    found = outputs("08")
+    (own, of_own), (other, of_other) = re.findall(r"model of .+?: (\S+), (\w+)", found)
+    (most,) = re.findall(r"twenty untrained models: \S+ to (\S+)", found)
+    text = chapter("08")
+    assert of_own == of_other == "double"
+    assert f"gives double bonds {float(own):.0f} times an even share" in text
+    assert f"the largest multiple is {float(other):.0f}, again for double bonds" in text
+    assert f"the untrained models reach up to {float(most):.0f}" in text
+    assert float(most) < min(float(own), float(other))
+
+
+def test_without_the_query_context_every_run_beats_every_run_with_scalars_and_values():
+    scalars = [*errors_of("grpe-bias-value"), *errors_of("grpe-bias-value-fast")]
+    assert max(errors_of("grpe-no-query")) < min(scalars)
+    rates = {run.config["schedule"] for run in recorded("one-head-bias/speaker")}
+    assert rates == {"one cycle, peak 0.002"}
+    assert "Their peak learning rate is 0.002." in chapter("08")
+
+
 def test_chapter_09_and_the_changelog_give_the_error_of_the_run_with_bounded_logits():
     (run,) = recorded("csa-rings-bounded/zinc")
     stated = f"reaches a test error of {run.result['test_mae']:.3f}"
