@@ -274,3 +274,45 @@ def test_chapter_09_states_the_errors_with_and_without_the_new_inputs():
     assert f"instead of distances, it is {neither - full:.3f} worse" in text
     share = (neither - full) / (np.mean(errors_of("grpe")) - full)
     assert f"about {10 * round(10 * share)} percent of CSA's lead over GRPE" in text
+
+
+def test_chapter_09_states_the_errors_of_the_models_that_it_compares():
+    text = chapter("09")
+    mean = {
+        name: f"{np.mean(errors_of(name)):.3f}"
+        for name in (
+            "csa",
+            "csa-rings",
+            "csa-distances",
+            "csa-rings-distances",
+            "csa-rings-distances-alone",
+            "csa-rings-mono-no-value",
+            "csa-rings-1-head",
+            "csa-rings-mono-1-head",
+            "grpe",
+        )
+    }
+    no_walks, without_returns = mean["csa-rings-distances"], mean["csa-rings-distances-alone"]
+    stated = (
+        f"than distances ({mean['csa']} against {mean['csa-distances']})",
+        f"Its error is {without_returns}. With return probabilities it is clearly lower, "
+        f"{no_walks}.",
+        f"one head is {mean['csa-rings-mono-1-head']} without colour and "
+        f"{mean['csa-rings-1-head']} with it",
+        f"GRPE reaches {mean['grpe']} (section 8.9) and the full model {mean['csa-rings']}",
+        f"still reaches {mean['csa-rings-mono-no-value']} without colour and edge values, "
+        f"{mean['csa']} without rings, and {without_returns} without random walks",
+    )
+    assert [sentence for sentence in stated if sentence not in text] == []
+
+
+def test_chapter_09_states_the_errors_of_one_head_per_band():
+    rows = measurement("bands")["rows"]
+    (of_eight,) = (r for r in rows if (r["arm"], r["bands"]) == ("as many heads as bands", 8))
+    first, second, third = sorted(of_eight["errors"])
+    chosen = min(of_eight["error_by_rate"].values())
+    stated = (
+        f"the eight heads end at {first:.3f}, {second:.2f} and {third:.2f}, although they "
+        f"reached {chosen:.4f} with the seed"
+    )
+    assert stated in chapter("09")
