@@ -316,3 +316,11 @@ def test_chapter_09_states_the_errors_of_one_head_per_band():
         f"reached {chosen:.4f} with the seed"
     )
     assert stated in chapter("09")
+
+
+def test_chapter_10_states_the_errors_of_csa_with_replaced_parts():
+    (inputs,) = errors_of("csa_distances-100k")
+    (both,) = errors_of("csa_bias_attention_distances-100k")
+    text = chapter("10")
+    assert f"CSA with GRPE's inputs, at {inputs:.3f}, is still far ahead of GRPE" in text
+    assert f"with bias attention and GRPE's inputs, its error is {both:.3f}." in text
