@@ -18,7 +18,8 @@ from gtcourse.course.records import RECORDS
 from gtcourse.encodings.prepare import prepare
 from gtcourse.graphs import open_graphs
 from gtcourse.train.loop import count_parameters, launch, train_step
-from speed.measure import CLOCK, keep_memory, processor
+from gtcourse.train.memory import keep_freed_memory
+from speed.measure import CLOCK, processor
 from speed.shards import BATCH, loader, molecules, recipe_of
 
 MODEL = "csa-small/pcqm4mv2"
@@ -55,7 +56,7 @@ def measure(folder: Path) -> dict[str, object]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    kept = keep_memory()
+    kept = keep_freed_memory()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "graphs"
         prepared = prepare(molecules(GRAPHS), folder)

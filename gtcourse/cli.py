@@ -475,7 +475,9 @@ def train(
     from gtcourse.runs import run
     from gtcourse.runs.record import write_json
     from gtcourse.train import loop
+    from gtcourse.train.memory import keep_freed_memory
 
+    keep_freed_memory()
     chosen = get_recipe(recipe)
     if form is not None:
         chosen = with_form(chosen, form.value)

@@ -1,7 +1,6 @@
 """What a step takes, in time and in memory, and who measured it where: shared by all benchmarks."""
 
 import argparse
-import ctypes
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from experiments.runs import origin
 from gtcourse import load_dataset
+from gtcourse.train.memory import keep_freed_memory
 
 Step = Callable[[], object]
 Clock = Callable[[], float]
@@ -29,21 +29,6 @@ CLOCK = "wall clock" if ON_GPU else "processor time"
 """On a CPU, a step is timed by what its process computes. Waiting for other programs on the machine
 is not counted. A GPU computes outside the process, so there a step is timed by the wall clock."""
 CLOCKS: dict[str, Clock] = {"wall clock": time.perf_counter, "processor time": time.process_time}
-
-
-def keep_memory() -> bool:
-    """Makes this process keep the memory that it has freed, and says whether it does.
-
-    By default, glibc gives large blocks back to the system, and each step then waits until the
-    system has provided them again. How long this takes depends on what the process did before, so
-    the same step takes different times in different benchmarks. Other C libraries have no such
-    options.
-    """
-    if platform.libc_ver()[0] != "glibc":
-        return False
-    trim_threshold, mmap_max = -1, -4  # M_TRIM_THRESHOLD and M_MMAP_MAX in malloc.h
-    libc = ctypes.CDLL(None)
-    return bool(libc.mallopt(trim_threshold, -1) and libc.mallopt(mmap_max, 0))
 
 
 def milliseconds(step: Step, clock: str = CLOCK) -> float:
@@ -148,7 +133,7 @@ def run(name: str, measure: Callable[..., dict], rounds: int, **options: int) ->
     args = vars(parser.parse_args())
     out = args.pop("out")
     torch.set_num_threads(1)
-    kept = keep_memory()
+    kept = keep_freed_memory()
     content = {
         "name": f"{name}-benchmark",
         "data": load_dataset("molecules").provenance,

@@ -31,7 +31,8 @@ from gtcourse.graphs import MappedGraphs, open_graphs
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.recipe import Recipe
 from gtcourse.train.loop import count_parameters, launch, train_step
-from speed.measure import CLOCK, CLOCKS, in_turn, keep_memory, milliseconds, run, summary
+from gtcourse.train.memory import keep_freed_memory
+from speed.measure import CLOCK, CLOCKS, in_turn, milliseconds, run, summary
 
 STORED = (AddRings(18),)
 BATCH = 64
@@ -121,10 +122,10 @@ def train_here(folder: str, name: str, steps: int = 20) -> None:
     """One of the processes: times ``steps`` steps, loading included, after as many to warm up.
 
     A batch of 64 for each process, however many there are: on a CPU the time of a graph changes
-    with the batch, because large tensors are given back to the system and fetched again.
+    with the batch.
     """
     torch.set_num_threads(1)
-    keep_memory()
+    keep_freed_memory()
     recipe = recipe_of(name)
     fabric = launch("cpu", 1, "32-true")
     torch.manual_seed(0)

@@ -43,21 +43,6 @@ METHODS = {
     "gtcourse, form for GPUs": "gtcourse, matrix products",
 }
 """The ways to find shortest paths, by their names in the record, in the order of the table."""
-WALL = "wall clock"
-PROCESSOR = "processor time"
-TIMES = (
-    ("training steps", "12.1", "models-benchmark", WALL),
-    ("profiles", "12.1", "profile-benchmark", WALL),
-    ("epochs and loaders", "12.2, 12.3", "epoch-benchmark", WALL),
-    ("attention with biases", "12.5", "flex-benchmark", WALL),
-    ("mixed precision, compilation", "12.6", "compile-benchmark", WALL),
-    ("training steps on a GPU", "12.6", "models-gpu-benchmark", WALL),
-    ("stored graphs, processes", "12.7, 12.9", "shards-benchmark", WALL),
-    ("the rate of the plan", "12.10", "training-rate", PROCESSOR),
-    ("a step under several conditions", "12.11", "step-alone", PROCESSOR),
-    ("a process in training", "12.9", "one-process", PROCESSOR),
-)
-"""The measurements of chapter 12: what, its sections, the record, and the clock."""
 TAKES = re.compile(r"^\| Takes \|.*$", re.M)
 READING = re.compile(r"\d+ to \d+ minutes to read a chapter")
 HOME = ROOT / "book" / "intro.md"
@@ -103,8 +88,6 @@ def benchmark_tables() -> dict[str, str]:
         ),
         "fused forms": fused_table(measurement("fused-benchmark")),
         "shortest paths": shortest_paths_table(measurement("shortest-paths-benchmark")),
-        "times of chapter 12": times_table(),
-        "one process": one_process_table(measurement("one-process")),
     }
 
 
@@ -122,10 +105,11 @@ def models_table(number: int, record: dict, more: Mapping[str, Sequence[str]] | 
         }
         for index, row in enumerate(record["rows"])
     ]
-    on = "one CPU thread" if record["device"].startswith("CPU") else "a GPU"
+    on_cpu = record["device"].startswith("CPU")
+    on = "one CPU thread" if on_cpu else "a GPU"
+    clock = "processor time" if on_cpu else "wall-clock time"
     what = (
-        f"Table {number}. The {CLOCKS[record.get('clock', WALL)]} of a training step and of a "
-        f"forward pass on "
+        f"Table {number}. The {clock} of a training step and of a forward pass on "
         f"{record['graphs']} molecules, measured on {on}. Step: forward pass, backward pass and "
         "optimiser. Peak: memory that tensors hold during a step, beyond weights and optimiser "
         "state."
@@ -204,52 +188,6 @@ def shortest_paths_table(record: dict) -> str:
     for_rings = min(record["rounds"], RING_ROUNDS)
     rounds = f"{record['rounds']} rounds ({for_rings} rounds for the rings)"
     return f"{markdown(columns, rows)}\n{measured(what, record, rounds)}"
-
-
-def times_table() -> str:
-    """The versions and the clock of each measurement that chapter 12 uses."""
-    rows = []
-    for what, sections, name, clock in TIMES:
-        record = measurement(name)
-        versions = record["versions"]
-        rows.append(
-            (
-                what,
-                sections,
-                f"`{record['command']}`",
-                record["date"],
-                versions["gtcourse"],
-                versions["torch"].split("+")[0],
-                clock,
-            )
-        )
-    columns = ("measurement", "sections", "command", "date", "gtcourse", "PyTorch", "clock")
-    caption = (
-        "*Table 6. The measurements behind the times of chapter 12: the sections that use them, "
-        "and the command, date, versions and clock of each.*\n"
-    )
-    return f"{markdown(columns, rows)}\n{caption}"
-
-
-def one_process_table(record: dict) -> str:
-    """A step alone and in the training loop, and the loading of its batch."""
-    rows = []
-    for name, times in record["rows"].items():
-        alone, in_training, loading = (
-            quartiles({"ms": of["processor_ms"], "quartiles": of["quartiles"]})
-            for of in (times["step"], times["loading and step"], times["loading"])
-        )
-        rows.append((name, alone, in_training, loading))
-    columns = ("model", "step alone, ms", "step in training, ms", "loading alone, ms")
-    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    caption = (
-        "*Table 7. The processor time of a step on a batch prepared in advance, of a step in the "
-        f"training loop with its loading, and of loading one batch, for {record['batch']} "
-        f"molecules and one thread: the median of {record['steps']} steps, with its quartiles in "
-        f"brackets. Measured on {record['date']} at commit `{short(record['commit'])}` with "
-        f"`{record['command']}`. The record does not name the processor. Versions: {versions}.*\n"
-    )
-    return f"{markdown(columns, rows)}\n{caption}"
 
 
 def place(row: dict) -> int:

@@ -85,7 +85,9 @@ def bench(
     from gtcourse.course.costs import measure
     from gtcourse.recipes import get_recipe
     from gtcourse.runs.run import data_for
+    from gtcourse.train.memory import keep_freed_memory
 
+    keep_freed_memory()
     chosen = get_recipe(recipe)
     options = {"steps": steps, "precision": precision, "compile": compile, "buckets": buckets}
     for name, value in measure(chosen, data_for(chosen, data), **options).items():

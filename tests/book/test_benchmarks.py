@@ -24,32 +24,18 @@ def test_the_ratios_of_training_steps_are_those_of_the_records():
     assert f"were {min(factors):.1f} to {max(factors):.1f} times as fast as on one CPU" in text()
     assert "about three times as long as one of GIN" in text()
     assert round(gpu["csa"] / gpu["gin"]) == 3
-    assert "about nine times as long" in text()
-    assert round(cpu["csa"] / cpu["gin"]) == 9
-    assert "less than a third of CSA's time" in text()
-    assert cpu["transformer"] < cpu["csa"] / 3
-    assert f"takes between {cpu['gin']:.0f} ms (GIN) and {cpu['csa']:.0f} ms (CSA)" in text()
-    assert (min(cpu.values()), max(cpu.values())) == (cpu["gin"], cpu["csa"])
+    assert "A step of EGT or CSA takes about seven times as long as one of GIN." in text()
+    assert round(cpu["csa"] / cpu["gin"]) == round(cpu["egt"] / cpu["gin"]) == 7
+    assert "less than two fifths of CSA's time" in text()
+    assert cpu["transformer"] < 2 * cpu["csa"] / 5
+    assert f"takes between {cpu['gin']:.0f} ms (GIN) and {cpu['egt']:.0f} ms (EGT)" in text()
+    assert (min(cpu.values()), max(cpu.values())) == (cpu["gin"], cpu["egt"])
     pytorch, ours = (f"{cpu[name]:.0f} ms" for name in ("nn.TransformerEncoder", "transformer"))
     assert f"{ours} with the package's Transformer and {pytorch} with `nn.T" in text()
     pyg, ours = f"{cpu['PyG GPSConv']:.0f} ms", f"{cpu['transformer']:.0f} ms"
     assert f"takes {pyg} with `GPSConv` and {ours} with the package's Transformer." in text()
     pyg, ours = f"{cpu['PyG TransformerConv']:.0f} ms", f"{cpu['gat']:.0f} ms"
     assert f"It takes {pyg} with `TransformerConv` and {ours} with GAT" in text()
-
-
-def test_the_later_steps_take_the_stated_times():
-    cpu, later = steps("models-benchmark"), measurement("steps-benchmark")
-    assert later["versions"]["gtcourse"] == "0.11.0"
-    assert later["clock"] == "processor time"
-    now = {name: row["ms"] for name, row in later["step"].items()}
-    longer = {name: round(100 * (now[name] / cpu[name] - 1)) for name in now}
-    of_egt = longer.pop("egt")
-    assert f"took {now['egt']:.0f} ms, {of_egt} % longer than in Table 1." in text()
-    low, high = min(longer.values()), max(longer.values())
-    assert f"The steps of the other models took {low} to {high} % longer." in text()
-    assert round(now["csa"] / now["gin"]) == 9
-    assert sorted(now, key=now.get)[-2:] == ["egt", "csa"] == sorted(cpu, key=cpu.get)[-2:]
 
 
 def test_the_epochs_of_csa_rings_on_two_gpus_take_the_stated_times():
@@ -131,8 +117,8 @@ def test_the_shares_and_bounds_of_the_attention_are_those_of_the_record():
     assert f"In CSA the attention takes {total:.1f} %" in text()
     assert f"would limit the speed-up to {1 / (1 - total / 100):.2f}." in text()
     assert csa["one size"]["times_as_fast"] > 1 / (1 - total / 100)
-    assert "the vectors of pairs, which take half of a step" in text()
-    assert round(sum(s for kind, s in csa["shares"].items() if "pairs" in kind)) == 50
+    assert "the vectors of pairs, which take almost half of a step" in text()
+    assert 47 < sum(s for kind, s in csa["shares"].items() if "pairs" in kind) < 50
     pairs = egt["shares"]["matrix products, vectors of pairs"]
     assert f"EGT spends {pairs:.0f} % of a step on matrix products of the vectors" in text()
 
@@ -151,55 +137,6 @@ def test_the_computation_alone_is_faster_than_scipy_on_molecules_only():
         assert alone < 0.5 if graphs == "molecules" else alone > 1
 
 
-def test_the_versions_of_chapter_12s_times_are_those_of_the_records():
-    steps, stored = (measurement(f"{name}-benchmark") for name in ("models", "shards"))
-    assert f"at the commit of these times (`{steps['commit'][:7]}`)" in text()
-    assert f"version {stored['versions']['gtcourse']} of the package reached 37" in text()
-
-
-def test_the_steps_on_stored_graphs_take_the_stated_times_in_both_versions():
-    stored, later = measurement("shards-benchmark"), measurement("one-process")
-    first, second = (
-        f"{row['compared'][0]['ms'] / row['batches']:.0f} ms" for row in stored["loading"][:2]
-    )
-    assert f"64 molecules took {first} with Graphormer and {second} with CSA" in text()
-    now, of_csa = (f"{row['step']['processor_ms']:.0f} ms" for row in later["rows"].values())
-    version = later["versions"]["gtcourse"]
-    assert f"took {first} and {second} in version {stored['versions']['gtcourse']}," in text()
-    assert f"takes {now} and {of_csa} of processor time in version {version}." in text()
-
-
-def test_a_process_in_training_takes_the_stated_share_of_time():
-    stored = measurement("shards-benchmark")
-    one_process = [rows[0]["graphs_per_second"] for rows in stored["processes"].values()]
-    assert "at {} graphs per second and this CSA at {}.".format(*one_process) in text()
-    for row, rate in zip(stored["loading"], one_process, strict=False):
-        assert round(row["compared"][0]["graphs_per_second"] / rate, 1) == 2.6
-    assert "takes 5 to 8 % more processor time than a step alone" in text()
-    assert "takes less than 4 % of a step in training" in text()
-    for found in measurement("one-process")["rows"].values():
-        alone, in_training = found["step"], found["loading and step"]["processor_ms"]
-        assert alone["quartiles"][0] < in_training < alone["quartiles"][1]
-        assert 1.045 < in_training / alone["processor_ms"] < 1.085
-        assert found["loading"]["processor_ms"] < 0.04 * in_training
-
-
-def test_the_two_rates_of_the_plan_and_their_days_are_those_of_the_records():
-    stored = measurement("shards-benchmark")["loading"]
-    planned = next(row for row in stored if row["model"] == "csa-small/pcqm4mv2")
-    measured = {
-        "28": measurement("training-rate")["graphs_per_second"],
-        "37": planned["compared"][0]["graphs_per_second"],
-    }
-    days = [3_378_606 * 300 / rate / 86_400 for rate in measured.values()]
-    assert [f"{rate:.0f}" for rate in measured.values()] == [*measured]
-    assert f"would need {days[1]:.0f} days instead of {days[0]:.0f}." in text()
-    assert "about 90 times as fast" in text()
-    assert 88 < planned["times_as_fast"] < 92
-    (chapter,) = (ROOT / "book/chapters").glob("12_*.md")
-    assert f"the run would take {days[1]:.0f} days" in chapter.read_text(encoding="utf-8")
-
-
 def test_the_models_that_read_stored_graphs_have_the_stated_sizes():
     graphormer, csa, _ = measurement("shards-benchmark")["loading"]
     assert f"The CSA has {round(csa['parameters'], -3):,} parameters." in text()
@@ -207,3 +144,82 @@ def test_the_models_that_read_stored_graphs_have_the_stated_sizes():
     model = get_recipe("csa-small/pcqm4mv2").build_model()
     assert sum(model.config.num_node_types) == 174
     assert "that a feature can take, 174 in all." in text()
+
+
+def chapter() -> str:
+    (path,) = (ROOT / "book/chapters").glob("12_*.md")
+    return path.read_text(encoding="utf-8")
+
+
+def test_the_times_of_an_epoch_in_chapter_12_are_those_of_the_record():
+    rows = {row["method"]: row for row in measurement("epoch-benchmark")["rows"]}
+    mixed, sixteen = rows["padded once, 1 bucket"], rows["padded once, 16 buckets"]
+    shorter = 1 - sixteen["epoch_seconds"] / mixed["epoch_seconds"]
+    assert f"with sixteen buckets is {shorter:.0%}".replace("%", " %") in chapter()
+    collated = rows["collated for each batch"]
+    loading = collated["loading"]["ms"] / collated["batches"]
+    together = collated["training"]["ms"] / measurement("epoch-benchmark")["steps"]
+    share = f"{loading / together:.0%}".replace("%", " %")
+    assert f"collating a batch took {loading:.0f} ms." in chapter()
+    assert f"This is {share} of the {together:.0f} ms that the batch took" in chapter()
+    on_gpu = steps("models-gpu-benchmark")["graphormer"]
+    assert f"a step of this Graphormer takes only {on_gpu:.0f} ms" in chapter()
+    gathered = mixed["loading"]["ms"] / mixed["batches"]
+    assert f"gathered a batch in {gathered:.1f} ms, so it is almost four times" in chapter()
+    assert 3.5 < loading / gathered < 4
+
+
+def test_the_rates_in_chapter_12_are_those_of_the_record():
+    stored = measurement("shards-benchmark")
+    prepared = stored["prepared_per_second"]
+    assert f"one process prepared {prepared:,} molecules per second" in chapter()
+    assert round(3_746_620 / prepared / 60) == 40
+    assert "PCQM4Mv2 takes 40 minutes" in chapter()
+    rates = [
+        {row["method"]: row["graphs_per_second"] for row in of["compared"]}
+        for of in stored["loading"][:2]
+    ]
+    loaders, training = ([each[what] for each in rates] for what in ("loader", "training step"))
+    assert (
+        "{:,} graphs per second for a Graphormer and {:,} for a CSA".format(*loaders) in chapter()
+    )
+    assert "trained at {} and {} graphs per second, respectively".format(*training) in chapter()
+    faster = [int(loader / step) for loader, step in zip(loaders, training, strict=True)]
+    assert "the loader was {} and {} times as fast".format(*faster) in chapter()
+    gin = next(row for row in measurement("models-benchmark")["rows"] if row["model"] == "gin")
+    assert f"GIN, trains on {gin['graphs_per_second']:,} graphs per second" in chapter()
+    gains = [2 * rows[1]["efficiency"] for rows in stored["processes"].values()]
+    assert "Graphormer gains a factor of {:.1f}, and CSA only {:.1f}.".format(*gains) in chapter()
+    for rows, alone in zip(stored["processes"].values(), training, strict=True):
+        assert abs(rows[0]["graphs_per_second"] / alone - 1) < 0.05  # loading costs nothing
+
+
+def test_mixed_precision_and_compilation_take_the_stated_times():
+    ratios = {}
+    for of in measurement("compile-benchmark")["models"]:
+        eager = of["rows"][0]["ms"]
+        ratios[of["model"]] = {row["method"]: row["ms"] / eager for row in of["rows"]}
+    graphormer, csa = ratios["graphormer"], ratios["csa"]
+    gains = [round(100 * (1 - each["bf16-mixed"])) for each in (csa, graphormer)]
+    assert "CSA's median step by {} %. For Graphormer the gain was {} %".format(*gains) in chapter()
+    longer = [round(100 * (each["compiled"] - 1)) for each in (graphormer, csa)]
+    assert "{} % longer for Graphormer and {} % longer for CSA".format(*longer) in chapter()
+
+
+def test_flex_attention_takes_the_stated_times():
+    ratios = []
+    for of in measurement("flex-benchmark")["sizes"]:
+        stored, flexible = of["compared"]
+        ratios.append(round(100 * (flexible["ms"] / stored["ms"] - 1)))
+        assert flexible["peak_mb"] < stored["peak_mb"] / 2
+    assert flexible["peak_mb"] < stored["peak_mb"] / 7  # of the graph of 1,024 nodes
+    assert f"its median is {min(ratios)} to {max(ratios)} % higher" in chapter()
+
+
+def test_the_records_of_steps_on_a_cpu_were_measured_in_the_same_way():
+    for name in ("models", "profile", "epoch", "compile", "flex", "shards", "fused"):
+        record = measurement(f"{name}-benchmark")
+        assert record["versions"]["gtcourse"] == "0.16.0"
+        assert (record["clock"], record["keeps_memory"]) == ("processor time", True)
+        assert (record["processor"], record["threads"]) == ("AMD EPYC", 1)
+    assert "with version 0.16.0 of the package" in text()
