@@ -26,8 +26,8 @@ from gtcourse.names import check_table_exists
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
 
-EXCELS_HINT = re.compile("sep=.?", re.IGNORECASE)
-"""A line before the header, such as sep=; with which Excel opens a file; it is skipped."""
+EXCELS_HINT = re.compile(r"\A(\s*)sep=.?[ \t]*(?=[\r\n]|\Z)", re.IGNORECASE)
+"""A line before the header, such as sep=; which tells Excel the separator."""
 
 FEW = 10
 """Rows up to which each may have a class of its own, as in a small example."""
@@ -95,12 +95,10 @@ def read_text_table(path: str | Path, smiles: str, *columns: str) -> TextTable:
     for name in (smiles, *columns):
         if not isinstance(name, str):
             raise ValueError(f"the name of a column is {shown(name)}; expected a string.")
-    text = _text(Path(path))
+    text = EXCELS_HINT.sub(r"\1", _text(Path(path)))  # the empty line stays, and is skipped
     with _cells_of_any_length():
         separator = _separator(text, smiles)
         rows = _rows(text, separator, path)
-    if rows and EXCELS_HINT.fullmatch(separator.join(rows[min(rows)])):
-        del rows[min(rows)]
     if not rows:
         raise ValueError(f"{path} is empty; expected a header and a row for each molecule.")
     header = rows.pop(min(rows))
@@ -158,8 +156,8 @@ def _rows(text: str, separator: str, path: str | Path) -> dict[int, list[str]]:
 
 @contextmanager
 def _cells_of_any_length() -> Iterator[None]:
-    """A context in which a cell may be longer than Python's 131,072 characters."""
-    limit = csv.field_size_limit(2**31 - 1)  # of the entire process
+    """A context in which a cell may be longer than 131,072 characters, the csv module's limit."""
+    limit = csv.field_size_limit(2**31 - 1)  # for all of Python, so it is restored
     try:
         yield
     finally:
@@ -203,8 +201,7 @@ def _text(path: Path) -> str:
 
 def _separator(text: str, smiles: str) -> str:
     """The first with which the header has the column, or else the one that makes most columns."""
-    lines = (line.strip() for line in text.splitlines())
-    first_line = next((line for line in lines if line and not EXCELS_HINT.fullmatch(line)), "")
+    first_line = next((line for line in text.splitlines() if line.strip()), "")
     headers = {}
     for separator in SEPARATORS:
         headers[separator] = next(csv.reader([first_line], delimiter=separator), [])

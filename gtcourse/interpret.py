@@ -41,6 +41,7 @@ from gtcourse.models.attention import AttentionProjections
 from gtcourse.models.bag import mean_pool
 from gtcourse.models.egt import EGTAttention
 from gtcourse.train.loop import evaluating
+from gtcourse.train.tasks import check_gradients
 
 
 def token_mask(mask: Tensor, virtual_nodes: int) -> Tensor:
@@ -113,10 +114,10 @@ def probabilities(attention: Tensor, mask: Tensor) -> Tensor:
     pairs = mask[:, :, None] & mask[:, None]
     pairs = pairs.view(len(mask), *[1] * (attention.dim() - 3), *pairs.shape[1:])
     weights = attention.masked_fill(~pairs, 0)
-    if not (weights >= 0).all():  # which NaN is not
+    if not (weights >= 0).all():  # NaN is not 0 or more either
         raise ValueError(
-            f"attention has the weight {weights.min():.3g}; expected weights of 0 or more, as a "
-            "model returns, and no logits."
+            f"attention has the weight {weights.min():.3g}; expected the weights that a model "
+            "returns, 0 or more, and not its logits."
         )
     return _divided_by_sum(weights)
 
@@ -336,17 +337,17 @@ def attention_by_kind(attention: Tensor, kind: Tensor, mask: Tensor) -> tuple[Te
     _check_pairs("kind", kind, mask)
     sums = attention.sum(dim=-1).movedim(-1, 1)[mask]  # [nodes, L, H]
     if not torch.allclose(sums, torch.ones_like(sums), atol=1e-3):
-        least, most = sums.aminmax()
+        lowest, highest = sums.aminmax()
         raise ValueError(
-            f"the rows of attention have sums from {least:.3g} to {most:.3g}; expected sums of "
+            f"the rows of attention have sums from {lowest:.3g} to {highest:.3g}; expected sums of "
             "1, as probabilities(attention, mask) returns."
         )
     pairs = mask[:, :, None] & mask[:, None]  # [B, N, N]
     kind = kind.masked_fill(~pairs, 0)
-    lowest, highest = (int(each) for each in kind.aminmax())
-    if lowest < 0 or highest >= len(KINDS):
+    first, last = (int(each) for each in kind.aminmax())
+    if first < 0 or last >= len(KINDS):
         raise ValueError(
-            f"kind has values from {lowest} to {highest}; expected 0 to {len(KINDS) - 1}, as "
+            f"kind has values from {first} to {last}; expected 0 to {len(KINDS) - 1}, as "
             "pair_kinds(batch) returns."
         )
     is_kind = F.one_hot(kind, len(KINDS)).to(attention.dtype) * pairs[..., None]  # [B, N, N, kinds]
@@ -380,7 +381,7 @@ def gradient_times_input(model: nn.Module, batch: GraphBatch, *, from_mean: bool
     """
     check_bools(from_mean=from_mean)
     inputs: list[Tensor] = []
-    with _gradients_of(model, inputs):
+    with _gradients_of(model, batch, inputs):
         # With return_attention no fused kernel is used, which would call no layer.
         prediction, _ = model(batch, return_attention=True)
         total = one_number(prediction, batch).sum()
@@ -416,7 +417,7 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
         ValueError: The model does not predict one number for each graph, or is no Transformer, or
             PyTorch's inference mode is on.
     """
-    with _gradients_of(model, []), _Softmaxes() as softmaxes:
+    with _gradients_of(model, batch, []), _Softmaxes() as softmaxes:
         prediction, _ = model(batch, return_attention=True)
         total = one_number(prediction, batch).sum()
     gradients = torch.autograd.grad(total, softmaxes.found)
@@ -429,22 +430,18 @@ def attention_times_gradient(model: nn.Module, batch: GraphBatch) -> Tensor:
 
 
 @contextmanager
-def _gradients_of(model: nn.Module, inputs: list[Tensor]) -> Iterator[None]:
+def _gradients_of(model: nn.Module, batch: GraphBatch, inputs: list[Tensor]) -> Iterator[None]:
     """A context for gradients of a prediction, with the model in evaluation mode.
 
-    The vectors that enter the first layer are leaves with a gradient, and are added to ``inputs``.
-    Everything behind them has a gradient then, also if no weight of the model has one.
+    The vectors that enter the first layer are added to ``inputs``, as leaves that need a gradient.
+    What is computed from them has one even if no weight of the model is trained.
 
     Raises:
-        ValueError: The model is no Transformer, or PyTorch's inference mode is on, in which there
-            are no gradients.
+        ValueError: The model is no Transformer, or PyTorch's inference mode is on, or was when the
+            model or the batch was made.
     """
     layers = layers_of(model)
-    if torch.is_inference_mode_enabled():
-        raise ValueError(
-            "torch.inference_mode() is on, in which there are no gradients; expected a call "
-            "outside of it, with a model and a batch made outside of it."
-        )
+    check_gradients([*model.parameters(), batch.x, *batch.encodings.values()])
 
     def record(layer: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         inputs.append(arguments[0].detach().requires_grad_())

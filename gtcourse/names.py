@@ -218,27 +218,40 @@ def model_path(model: str | Path, seed: int = 0) -> Path:
             f"seed is {seed}, which has no effect on {model}, a run of one seed; expected the path "
             "of the run with this seed."
         )
-    holds = ""
     if path.suffix == ".safetensors" and path.is_file():
         return path
     if path.is_dir():
-        records = sorted(path.glob("*-seed*.json"))
-        holds = f", because the folder holds {len(records) or 'no'} records of finished runs"
-        if len(records) == 1:
-            holds = f", because the folder lacks the weights of the run in {records[0].name}"
-        if len(records) == 1 and [*(path / "weights").glob(f"{records[0].stem}.*")]:
-            return records[0]
-    else:
-        shipped = WEIGHTS / f"{record_stem(str(model), seed)}.safetensors"
-        if shipped.is_file():
-            return shipped
+        return _record_of_only_run(path)
+    shipped = WEIGHTS / f"{record_stem(str(model), seed)}.safetensors"
+    if shipped.is_file():
+        return shipped
     known = available()
     near = get_close_matches(str(model), known, n=1, cutoff=0.8)
     similar = f" (similar: {near[0]})" if near else ""
     of_seed = f" with seed {seed}" if seed != 0 else ""
     raise ValueError(
-        f"{model} is not a trained model{of_seed}{holds}{similar}; expected one of "
-        f"{', '.join(known)}, or the folder of one finished run."
+        f"{model} is not a trained model{of_seed}{similar}; expected one of {', '.join(known)}, or "
+        "the folder of one finished run."
+    )
+
+
+def _record_of_only_run(folder: Path) -> Path:
+    """The record of the only run in a folder.
+
+    Raises:
+        ValueError: the folder has no record of a finished run or several, or the weights of the run
+            are missing.
+    """
+    records = sorted(folder.glob("*-seed*.json"))
+    if len(records) != 1:
+        reason = f"the folder holds {len(records) or 'no'} records of finished runs"
+    elif [*(folder / "weights").glob(f"{records[0].stem}.*")]:
+        return records[0]
+    else:
+        reason = f"the folder lacks the weights of the run in {records[0].name}"
+    raise ValueError(
+        f"{folder} is not a trained model, because {reason}; expected one of "
+        f"{', '.join(available())}, or the folder of one finished run."
     )
 
 

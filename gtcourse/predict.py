@@ -610,14 +610,13 @@ def _batches(
 def _fused_if_possible(model: nn.Module, wanted: bool) -> Iterator[None]:
     """A context in which CSA runs in its fused form, which halves its time on a CPU.
 
-    The form needs numba. Without numba, and for other models, nothing changes. Nor does anything
-    for a model with hooks, because the form does not call the layers.
+    The form needs numba and calls no layer. Without numba, for a model with hooks, and for other
+    models, nothing changes.
     """
     owner: Any = model
     config = getattr(owner, "config", None)
     has_hooks = any(each._forward_hooks or each._forward_pre_hooks for each in model.modules())
-    unchanged = not wanted or has_hooks
-    if unchanged or not isinstance(config, CGTConfig) or not _can_be_fused(config):
+    if not wanted or has_hooks or not isinstance(config, CGTConfig) or not _can_be_fused(config):
         yield
         return
     owner.config = replace(config, form="fused")
@@ -978,7 +977,11 @@ def _recorded_recipe(own_data: Any, name: str) -> Recipe:
 
 
 def _load_weights(model: nn.Module, weights: Mapping[str, Tensor], name: str) -> None:
-    """Loads a run's weights; raises a ValueError, in one sentence, if they are another model's."""
+    """Loads the weights of a run into its model.
+
+    Raises:
+        ValueError: they are those of another model.
+    """
     try:
         model.load_state_dict(weights)
     except RuntimeError:
@@ -1097,8 +1100,8 @@ def export(
     tensors = tensors_of(predictor, graphs)
     if tensors["mask"].shape[1] == 1:
         raise ValueError(
-            "all examples have one node, so that their size would be part of the exported model; "
-            "expected one with two nodes or more."
+            "all examples have one node, and one node would become the fixed size of the exported "
+            "model; expected an example with two nodes or more."
         )
     B = torch.export.Dim("B", max=1 << 20)
     N = torch.export.Dim("N", min=2, max=1 << 14)

@@ -188,7 +188,7 @@ def _atom_type(atom: Atom) -> str:
     sign = ""
     if charge != 0:
         sign = " +" if charge > 0 else " -"
-    if abs(charge) > 1:  # which no atom of ZINC has; it is named, and no type has such a name
+    if abs(charge) > 1:  # no type of ZINC's has such a charge, and an error names this one
         sign += str(abs(charge))
     return atom.GetSymbol() + (f" H{hydrogens}" if hydrogens else "") + sign
 

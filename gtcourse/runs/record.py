@@ -16,12 +16,13 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from statistics import mean, stdev
+from types import UnionType
 from typing import Any
 
 import torch
@@ -135,21 +136,6 @@ class Record:
         return f"weights/{record_stem(self.name, self.seed)}.safetensors"
 
 
-KINDS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("config", "data", "result", "versions"), (dict,)),
-    **dict.fromkeys(("name", "command", "commit", "device", "date", "weights"), (str,)),
-    **dict.fromkeys(("seed", "parameters"), (int,)),
-    "seconds": (int, float),
-    "curve": (list,),
-}
-"""What the JSON of a record has for each of its fields."""
-
-
-def _is_any(value: object, kinds: tuple[type, ...]) -> bool:
-    """Whether a value of JSON is of one of these types; true and false are no numbers."""
-    return isinstance(value, kinds) and not isinstance(value, bool)
-
-
 def record_filename(name: str, seed: int) -> str:
     """The name of the file with the record of a run."""
     return f"{record_stem(name, seed)}.json"
@@ -194,19 +180,49 @@ def record_of(text: str | bytes, where: Path | str) -> Record:
         text = text if isinstance(text, str) else text.decode("utf-8")
         content = {"weights": "", **json.loads(text)}
         content.pop("sha256", None)  # of older records
-        if wrong := sorted({*content} ^ {f.name for f in fields(Record)}):
-            raise ValueError(f"missing or unknown: {', '.join(wrong)}")
-        if wrong := [name for name, kinds in KINDS.items() if not _is_any(content[name], kinds)]:
-            raise ValueError(f"values of a wrong type: {', '.join(wrong)}")
-        if not isinstance(content["config"].get("changed", {}), dict):
-            raise ValueError("values of a wrong type: config")
-        if not {"name", "source"} <= content["data"].keys():
-            raise ValueError("data without name or source")
+        _check_content(content)
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(
             f"{where} is not a record of a run ({error}); expected the JSON of a record."
         ) from None
     return Record(**content)
+
+
+TYPES_IN_JSON: dict[str, type | UnionType] = {
+    "name": str,
+    "config": dict,
+    "data": dict,
+    "seed": int,
+    "seconds": int | float,
+    "parameters": int,
+    "curve": list,
+    "result": dict,
+    "command": str,
+    "commit": str,
+    "device": str,
+    "versions": dict,
+    "date": str,
+    "weights": str,
+}
+"""The type of each field of a record in JSON."""
+
+
+def _check_content(content: Mapping[str, Any]) -> None:
+    """Raises a ValueError, whose text is a reason, for JSON that is not that of a record."""
+    if wrong := sorted(content.keys() ^ TYPES_IN_JSON.keys()):
+        raise ValueError(f"missing or unknown: {', '.join(wrong)}")
+    wrong = [name for name, kind in TYPES_IN_JSON.items() if not _is_of_type(content[name], kind)]
+    if not wrong and not isinstance(content["config"].get("changed", {}), dict):
+        wrong = ["config"]
+    if wrong:
+        raise ValueError(f"values of a wrong type: {', '.join(wrong)}")
+    if not {"name", "source"} <= content["data"].keys():
+        raise ValueError("data without name or source")
+
+
+def _is_of_type(value: object, kind: type | UnionType) -> bool:
+    """Whether a value of JSON is of a type, where true and false are no numbers."""
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def write_weights(record: Record, weights: Mapping[str, Tensor], path: Path) -> None:

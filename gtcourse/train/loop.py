@@ -40,7 +40,7 @@ from gtcourse.models.config import (
 )
 from gtcourse.train.checkpoint import Checkpoint, Epoch, History, Part, Progress
 from gtcourse.train.flag import Flag
-from gtcourse.train.tasks import Task, check_model, check_task
+from gtcourse.train.tasks import Task, check_gradients, check_model, check_task
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -668,11 +668,7 @@ def _check_effects(
         )
     if schedule is not None and schedule.optimizer is not optimizer:
         raise ValueError("schedule belongs to another optimizer; expected a schedule of optimizer.")
-    if torch.is_inference_mode_enabled() or any(each.is_inference() for each in model.parameters()):
-        raise ValueError(
-            "torch.inference_mode() is on, or was on when the model was made, and there are no "
-            "gradients then; expected a call outside of it, with a model made outside of it."
-        )
+    check_gradients(model.parameters())
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise ValueError(
             f"no parameter of {type(model).__name__} is trained; expected one or more with "

@@ -13,7 +13,7 @@ Shapes:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -370,7 +370,7 @@ def _loss_with_distances(
     predictions: tuple[Tensor, Tensor],
     batch: GraphBatch,
 ) -> Tensor:
-    """The loss of :func:`with_distances`, whose arguments are the first ones."""
+    """A task's loss, to which the weighted loss of the distances is added (with_distances)."""
     prediction, logits = predictions
     distance = batch.encoding("distance").long()
     if logits.shape[-1] != hops + 1:
@@ -409,6 +409,19 @@ def check_model(model: object) -> None:
     """Raises a ValueError for what is no model of PyTorch, such as the name of one."""
     if not isinstance(model, nn.Module):
         raise ValueError(f"model is {shown(model)}; expected a model, such as GIN(GINConfig()).")
+
+
+def check_gradients(tensors: Iterable[Tensor]) -> None:
+    """Raises a ValueError if PyTorch's inference mode rules out gradients.
+
+    Args:
+        tensors: What a gradient depends on: parameters, and the data beside them.
+    """
+    if torch.is_inference_mode_enabled() or any(each.is_inference() for each in tensors):
+        raise ValueError(
+            "torch.inference_mode() is on, or was on when the model or the data were made, and "
+            "there are no gradients then; expected all of it outside of inference mode."
+        )
 
 
 def targets_of(batch: GraphBatch) -> Tensor:

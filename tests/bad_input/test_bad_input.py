@@ -2221,7 +2221,7 @@ OWN = [
     (
         "an export of single atoms",
         lambda folder: partial(export, load("csa/zinc"), ["C", "N"]),
-        "all examples have one node, so that their size would be part of the exported model; expe",
+        "all examples have one node, and one node would become the fixed size of the exported mod",
     ),
     (
         "an export of one example",
@@ -2334,6 +2334,7 @@ def trained_with(**options) -> Make:
 
 
 ALL_TWO = torch.ones(1, 2, dtype=torch.bool)
+WITHOUT_GRADIENTS = "torch.inference_mode() is on, or was on when the model or the data were made,"
 
 
 def in_inference_mode(function: Callable) -> Make:
@@ -2355,6 +2356,12 @@ def fit_of_inference_tensors() -> None:
     with torch.inference_mode():
         model = small_model()
     fit_small(model, collate(CHAINS))
+
+
+def gradient_of_inference_batch() -> None:
+    with torch.inference_mode():
+        batch = collate(CHAINS)
+    gradient_times_input(CGT(CGTConfig((3,))), batch)
 
 
 KINDS = [
@@ -2596,7 +2603,7 @@ KINDS = [
         (
             f"a weight of {weight} for attention",
             call(probabilities, torch.full((1, 2, 2), weight), ALL_TWO),
-            f"attention has the weight {weight:.3g}; expected weights of 0 or more, as a model",
+            f"attention has the weight {weight:.3g}; expected the weights that a model returns, 0",
         )
         for weight in (-0.5, NAN)
     ),
@@ -2604,19 +2611,24 @@ KINDS = [
         (
             f"{function.__name__} in inference mode",
             in_inference_mode(function),
-            "torch.inference_mode() is on, in which there are no gradients; expected a call outsi",
+            WITHOUT_GRADIENTS,
         )
         for function in (gradient_times_input, attention_times_gradient)
     ),
     (
+        "a gradient for a batch that was made in inference mode",
+        lambda folder: gradient_of_inference_batch,
+        WITHOUT_GRADIENTS,
+    ),
+    (
         "fitting in inference mode",
         in_inference_mode(fit_small),
-        "torch.inference_mode() is on, or was on when the model was made, and there are no",
+        WITHOUT_GRADIENTS,
     ),
     (
         "fitting a model that was made in inference mode",
         lambda folder: fit_of_inference_tensors,
-        "torch.inference_mode() is on, or was on when the model was made, and there are no",
+        WITHOUT_GRADIENTS,
     ),
     (
         "kinds of fewer pairs",

@@ -341,14 +341,13 @@ def test_numbers_of_numpy_give_the_run_of_pythons_numbers(tmp_path):
     """A record is JSON, in which NumPy's numbers cannot be stored."""
     data = tiny("zinc", 6)
     records = []
-    for kind in (int, np.int64):
-        settings = {"epochs": kind(1), "batch_size": kind(4), "learning_rate": float(kind(1)) / 8}
-        if kind is np.int64:
-            settings["learning_rate"] = np.float32(settings["learning_rate"])
-        recipe, _ = at_budget("csa/zinc", data, **settings)
-        options = {"seed": kind(3), "accumulate": kind(2), "buckets": kind(1)}
-        options |= {"command": "none", "out": tmp_path / kind.__name__, "resume": None}
-        records.append(train(recipe, data, progress=False, **options))
+    for whole, real in ((int, float), (np.int64, np.float32)):
+        recipe, _ = at_budget(
+            "csa/zinc", data, epochs=whole(1), batch_size=whole(4), learning_rate=real(1 / 8)
+        )
+        options = {"seed": whole(3), "accumulate": whole(2), "buckets": whole(1)}
+        out = tmp_path / whole.__name__
+        records.append(train(recipe, data, command="none", out=out, progress=False, **options))
     of_python, of_numpy = records
     assert of_numpy.config == of_python.config
     assert of_numpy.result == of_python.result
