@@ -155,12 +155,13 @@ def check_masked_attention(Q, K, V, mask, fill=-1e9, scale=None, empty=0, axis=1
 
 
 def _from_exponentials(logits, mask):
-    """The exponentials of the real tokens, divided by their sum or by a small number."""
+    """A softmax over the real tokens in which no logit is subtracted before exp."""
     exponentials = logits.exp() * mask[:, None]
     return exponentials / exponentials.sum(dim=-1, keepdim=True).clamp(min=1e-9)
 
 
 def _below_zero(logits):
+    """The logits minus the largest of each row, which may be that of padding."""
     return logits - logits.amax(dim=-1, keepdim=True)
 
 
@@ -189,8 +190,8 @@ def _alternating(h, W_Q, W_K, W_V, W_O, num_heads):
     return h, W_Q[:, order], W_K[:, order], W_V[:, order], W_O, num_heads
 
 
-def _dealt_out(h, W_Q, W_K, W_V, W_O, num_heads):
-    """The same order, which the merge undoes."""
+def _alternating_and_merged(h, W_Q, W_K, W_V, W_O, num_heads):
+    """Heads that have every H-th channel, and whose merge puts the channels back in order."""
     order = torch.arange(len(W_Q)).view(-1, num_heads).T.flatten()
     return h, W_Q[:, order], W_K[:, order], W_V[:, order], W_O[order], num_heads
 
@@ -221,7 +222,7 @@ def _dealt_out(h, W_Q, W_K, W_V, W_O, num_heads):
 @mistake(
     "head n has every H-th channel; the first d_k channels belong to the first head, the next d_k "
     "to the second.",
-    given=_dealt_out,
+    given=_alternating_and_merged,
 )
 @mistake(
     "the keys are used as values.",

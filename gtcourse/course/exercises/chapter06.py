@@ -316,7 +316,7 @@ MANY_NODES = torch.full((99, 99), -1).fill_diagonal_(0)  # a path of 60 nodes, a
 MANY_NODES[:60, :60] = (torch.arange(60)[:, None] - torch.arange(60)).abs()
 
 
-FEATURES = "the features change the weights: W_Q or W_K has to be zero."
+FEATURES_MATTER = "the features change the weights: W_Q or W_K has to be zero."
 
 
 def _one_head(mean_head, d):
@@ -327,15 +327,13 @@ def _one_head(mean_head, d):
     q = x @ W_Q
     k = x @ W_K
     v = x @ W_V
-    a = (q @ k.T / d**0.5 + scalars[(FAR + 1).clamp(max=3)]).softmax(dim=1)
-    if torch.allclose(
-        scalars[(FAR + 1).clamp(max=3)].softmax(dim=1), _mean_weights(FAR), atol=1e-3
-    ):
+    bias = scalars[(FAR + 1).clamp(max=3)]
+    a = (q @ k.T / d**0.5 + bias).softmax(dim=1)
+    if torch.allclose(bias.softmax(dim=1), _mean_weights(FAR), atol=1e-3):
         finite = W_Q.isfinite().all() and W_K.isfinite().all()
         require(finite, "W_Q and W_K have to be finite: 0 times infinity is NaN.")
-        products = (W_Q @ W_K.T).abs().max()
-        no_products = products <= 1e-5 * W_Q.norm() * W_K.norm()
-        require(no_products, FEATURES)
+        largest = (W_Q @ W_K.T).abs().max()
+        require(largest <= 1e-5 * W_Q.norm() * W_K.norm(), FEATURES_MATTER)
     if torch.allclose(a, _mean_weights(FAR), atol=1e-3):
         of_many = scalars[(MANY_NODES + 1).clamp(max=3)].softmax(dim=1)
         stray = of_many.masked_fill((MANY_NODES == 0) | (MANY_NODES == 1), 0.0).sum(dim=1).max()
@@ -394,7 +392,7 @@ def _any_width(draw: Draw):
     "a node that is alone attends to nothing, and its softmax is 0/0: it should attend to itself.",
     itself=-math.inf,
 )
-@mistake(FEATURES, features=1.0)
+@mistake(FEATURES_MATTER, features=1.0)
 @mistake("a node does not attend to itself; it should count twice.", itself=-99)
 @mistake("a node counts only as much as a neighbour; it should count twice.", itself=0)
 @mistake(

@@ -240,9 +240,11 @@ def check_distance_objective(
 def _weights(counting_head, A):
     b, g = tensors(counting_head(A), A.shape, A.shape)
     require(b.isfinite().all() and g.isfinite().all(), "use finite numbers only.")
-    b, g = (x.double() for x in (b, g))
+    b = b.double()
+    g = g.double()
     weights = b.softmax(dim=1) * g.sigmoid()
-    wrong = not torch.allclose(weights, A.double() / len(A), atol=1e-4)
+    expected = A.double() / len(A)
+    wrong = not torch.allclose(weights, expected, atol=1e-4)
     uneven = (b - b[:, :1]).abs().max() > 1e-3
     if wrong and uneven and (b.softmax(dim=1).max(dim=1).values > 2 / len(A)).any():
         raise Mistake(
@@ -251,8 +253,7 @@ def _weights(counting_head, A):
         )
     on_the_right_sides = ((g > 0) == A).all() and ((g < 0) == ~A).all()
     if wrong and not uneven and on_the_right_sides:
-        off = (weights - A.double() / len(A)).abs()
-        x = g[off == off.max()][0]
+        x = g.flatten()[(weights - expected).abs().argmax()]
         raise Mistake(
             f"the gates open and close in the right places, but not far enough: σ({x:.4g}) is "
             f"{x.sigmoid():.5f}. Use numbers farther from 0."

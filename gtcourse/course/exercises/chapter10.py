@@ -103,8 +103,9 @@ def _of_a_row(got, right, s, g):
         return "the logits for a very small gate are wrong: log σ(g) is close to g there."
     i = int(wrong.nonzero()[0])
     digits = 3 if _rounded(one[i], 3) != _rounded(other[i], 3) else 6
-    rows = (_rounded(logits[i], digits) for logits in (one, other))
-    return "the softmax of row {} is {}, and should be {}.".format(i, *rows)
+    found = _rounded(one[i], digits)
+    expected = _rounded(other[i], digits)
+    return f"the softmax of row {i} is {found}, and should be {expected}."
 
 
 def _gated(draw: Draw):
@@ -399,10 +400,10 @@ def _cut_to_integers(fit, x, y, group):
     return float(abs(predicted - y).mean())
 
 
-def _standing_together(fit, x, y, group):
-    """The error for groups of neighbours in the array, as ``itertools.groupby`` finds them."""
-    start_of_next = np.cumsum(np.diff(group, prepend=group[0]) != 0)
-    return check_honest_error.reference(fit, x, y, start_of_next)
+def _by_runs(fit, x, y, group):
+    """The error if a group is a run of equal numbers, as ``itertools.groupby`` finds them."""
+    number_of_run = np.cumsum(np.diff(group, prepend=group[0]) != 0)
+    return check_honest_error.reference(fit, x, y, number_of_run)
 
 
 @compare(
@@ -447,7 +448,7 @@ def _standing_together(fit, x, y, group):
 )
 @mistake(
     "the molecules of a group need not stand side by side: compare `group` with each number.",
-    _standing_together,
+    _by_runs,
 )
 @mistake(
     "the sum of the errors is divided by the number of groups; divide it by that of molecules.",

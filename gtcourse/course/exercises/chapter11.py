@@ -50,7 +50,10 @@ MANY_SMALL = SMALL + (1 - SMALL.sum(dim=1)).diag()
     "this is the exponential of the entropy, divided by N; leave exp out and divide by log N.",
     lambda a: (-torch.special.xlogy(a, a).sum(dim=-1)).exp() / len(a),
 )
-@mistake("a small number was added inside the logarithm.", product=lambda a: a * (a + 1e-3).log())
+@mistake(
+    "0.001 was added inside the logarithm, which changes the entropy: use torch.special.xlogy.",
+    product=lambda a: a * (a + 1e-3).log(),
+)
 @mistake(
     "0.01 was added inside the logarithm, which changes the entropy: use torch.special.xlogy.",
     product=lambda a: a * (a + 1e-2).log(),

@@ -137,14 +137,17 @@ SUMS = {torch.ops.aten.sum, torch.ops.aten._softmax, torch.ops.aten.logsumexp}
 
 
 def _summed_sizes(x, axes=None, *_):
-    """The sizes of the axes that a sum runs over; not of a sum over all axes of a matrix."""
+    """The sizes of the axes that a sum runs over.
+
+    There are none for the sum of all entries of a matrix, which is no sum over keys.
+    """
     if axes is None:
         return x.shape if x.dim() == 1 else ()
     return [x.shape[axis] for axis in (axes if isinstance(axes, list | tuple) else [axes])]
 
 
 class _Held(TorchDispatchMode):
-    """Raises if small tensors hold as many floating-point numbers as ``limit`` at the same time."""
+    """Raises if ``limit`` floats or more are held at a time, in tensors of at most ``largest``."""
 
     def __init__(self, limit: int, largest: int) -> None:
         super().__init__()
@@ -175,11 +178,12 @@ class _Held(TorchDispatchMode):
 
 
 def _few_at_a_time(attention_in_blocks):
-    """Raises if an answer keeps all its blocks: of 128 nodes, 8 keys at a time.
+    """Raises if an answer keeps the weights of all its blocks, which are N² numbers.
 
-    What two sums and a maximum take for every block is far less.
+    One that keeps two sums and a maximum of each block has far fewer.
     """
-    N, size = 128, 8
+    N = 128
+    size = 8
     q, k, v, scalars = random((N, 2), (N, 2), (N, 1), (5,))
     with _Held(N * N, largest=N * size):
         attention_in_blocks(q, k, v, scalars, size)
