@@ -295,6 +295,21 @@ def has_lowered_distances(distance: Tensor, adjacency: Tensor) -> Tensor:
     return is_lowered.any(dim=2).any(dim=1)
 
 
+def padded(rows: Tensor, mask: Tensor) -> Tensor:
+    """Puts rows where a mask is True, in order, and zeros elsewhere.
+
+    Args:
+        rows: A row for each True, ``[R, C]``.
+        mask: Any shape, such as ``[B, N]`` for nodes and ``[B, N, N]`` for pairs.
+
+    Returns:
+        ``[*mask.shape, C]``.
+    """
+    values = rows.new_zeros(*mask.shape, rows.shape[-1])
+    values[mask] = rows
+    return values
+
+
 def unbatch(batch: GraphBatch) -> list[Data]:
     """The graphs of a batch without their padding, edges in row-major order.
 

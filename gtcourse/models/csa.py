@@ -306,7 +306,7 @@ def filters(scores: Tensor, terms: EdgeTerms, clip: float = math.inf) -> Tensor:
 
 
 def gather(
-    filters: Tensor,
+    attention: Tensor,
     value: Tensor,
     edge_values: Tensor | None = None,
     drop: Tensor | None = None,
@@ -316,7 +316,7 @@ def gather(
     (CSA, Eqs. 6 and 7.)
 
     Args:
-        filters: :math:`\tilde a(i, j)`, ``[B, H, K, R, N]``, or 1 for K.
+        attention: The filters :math:`\tilde a(i, j)`, ``[B, H, K, R, N]``, or 1 for K.
         value: :math:`V_j`, ``[B, H, K, N]``.
         edge_values: :math:`E^\text{value}_{ij}`, ``[B, d, R, N]``, or None.
         drop: Factors of dropout, ``[B, 1, R, N]`` or ``[B, 1, 1, N]``, or None.
@@ -327,7 +327,7 @@ def gather(
     messages = value[..., None, :]  # [B, H, K, 1, N]
     if edge_values is not None:
         messages = messages + edge_values.unflatten(1, (value.shape[1], -1))  # [B, H, K, R, N]
-    weights = filters if drop is None else filters * drop[:, :, None]  # [B, H, K, R, N]
+    weights = attention if drop is None else attention * drop[:, :, None]  # [B, H, K, R, N]
     return (weights * messages).sum(dim=-1).to(value.dtype)
 
 
@@ -834,9 +834,14 @@ class CGT(nn.Module):
         else:
             E = self.edge_encoding(batch)  # [B, N, N, d]
             terms = [maps(E) for maps in self.edge_maps]
-        is_factorised = self.config.form in ("factorised", "fused") and self.config.score == "dot"
-        is_factorised = is_factorised and math.isinf(self.config.clip)
-        if self.config.share_edges and is_factorised and not is_compiling():
+        # The form "factorised" takes exponentials of the logits, the same in all layers.
+        shares_factor = (
+            self.config.share_edges
+            and self.config.form in ("factorised", "fused")
+            and self.config.score == "dot"
+            and math.isinf(self.config.clip)
+        )
+        if shares_factor and not is_compiling():
             factor = csa_kernel.factor_of(terms[0].logits)  # [B, d, N, N], once for all layers
             terms = [terms[0]._replace(factor=factor)]
         # In quotation marks, because torch.compile cannot trace how the type is made.

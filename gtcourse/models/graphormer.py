@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -269,40 +269,61 @@ class EdgeEncoding(nn.Module):
         w = self.positions[: self.max_length]  # [P, H, H]
         path_edges = batch.encoding("path_edges")[..., : len(w), :]  # [B, N, N, P, F]
         place = torch.arange(path_edges.shape[-2], device=distance.device)  # [P]
-        is_beyond = place >= distance[..., None]  # [B, N, N, P]; everywhere without a path
+        is_edge = place < distance[..., None]  # [B, N, N, P]; False everywhere without a path
         if isinstance(self.edges, NumberEmbedding):
-            path_edges = path_edges.masked_fill(is_beyond[..., None], 0.0)
+            path_edges = path_edges.masked_fill(~is_edge[..., None], 0.0)
             x = self.edges(path_edges)  # [B, N, N, P, H]; 0 beyond the end, as there is no bias
             total = torch.einsum("bijnk,nkh->bijh", x, w[: x.shape[-2]])
-            length = (~is_beyond).sum(dim=-1, keepdim=True)  # [B, N, N, 1]
+            length = is_edge.sum(dim=-1, keepdim=True)  # [B, N, N, 1]
             return total / length.clamp(min=1)
-
         # All products x_e · w_n fit into a table. The edges of a path choose rows of it, one for
         # each place and column, and c is the mean of these rows: a bag of rows in PyTorch's words.
+        if can_raise(path_edges):
+            return self.mean_of_bags(path_edges, is_edge)
+        # On an accelerator and while compiling, a list whose length depends on values would wait.
+        return self.mean_of_padded_bags(path_edges, is_edge)
+
+    def mean_of_bags(self, path_edges: Tensor, is_edge: Tensor) -> Tensor:
+        """The mean of the table's rows for each path, from a list of the edges of all paths.
+
+        Most places are beyond the end of a path, and are not in the list.
+
+        Args:
+            path_edges: Categories of the edges on every path, ``[B, N, N, P, F]``.
+            is_edge: True at places before the end of a path, ``[B, N, N, P]``.
+
+        Returns:
+            :math:`c_{ij}`, ``[B, N, N, H]``.
+        """
+        categories = cast(CategoryEmbedding, self.edges)
+        table = self.table()  # [P, types + 1, H]
+        edges = path_edges[is_edge]  # [edges of all paths, F]
+        categories.check_rows(edges, path_edges, is_edge)
+        place = is_edge.nonzero()[:, -1:]  # [edges of all paths, 1]
+        rows = categories.rows(edges) + table.shape[1] * place  # [edges of all paths, F]
+        length = is_edge.sum(dim=-1).flatten()  # [B N²]
+        first = (length.cumsum(0) - length) * rows.shape[-1]  # [B N²], where a bag begins
+        c = F.embedding_bag(rows.flatten(), table.flatten(0, 1), first, mode="mean")  # [B N², H]
+        return c.unflatten(0, is_edge.shape[:-1])
+
+    def mean_of_padded_bags(self, path_edges: Tensor, is_edge: Tensor) -> Tensor:
+        """The same c, from P places of every path; those beyond its end have a row of their own.
+
+        The arguments and what is returned are those of :meth:`mean_of_bags`.
+        """
+        categories = cast(CategoryEmbedding, self.edges)
         table = self.table()  # [P, types + 1, H]
         rows_per_place = table.shape[1]
-        if can_raise(path_edges):
-            # Only the edges of paths are listed, because most places are beyond the end of a path.
-            is_edge = ~is_beyond  # [B, N, N, P]
-            edges = path_edges[is_edge]  # [edges of all paths, F]
-            self.edges.check_rows(edges, path_edges, is_edge)
-            places = place.expand_as(is_edge)[is_edge]  # [edges of all paths]
-            rows = self.edges.rows(edges) + rows_per_place * places[:, None]
-            length = is_edge.sum(dim=-1).flatten()  # [B N²]
-            first = (length.cumsum(0) - length) * rows.shape[-1]  # [B N²], where a bag begins
-            c = F.embedding_bag(rows.flatten(), table.flatten(0, 1), first, mode="mean")
-            return c.unflatten(0, distance.shape)
-
-        # On an accelerator and while compiling, a list whose length depends on values would wait.
-        row_beyond = table.shape[0] * rows_per_place  # one more row, which no mean counts
         table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))  # [P (types + 1) + 1, H]
+        row_beyond = len(table) - 1  # no mean counts it
         # Beyond the end of a path and in padding anything may stand: it is not to be reported.
-        path_edges = path_edges.masked_fill(is_beyond[..., None], 0)
-        rows = self.edges.rows(path_edges) + rows_per_place * place[:, None]  # [B, N, N, P, F]
-        rows = rows.masked_fill(is_beyond[..., None], row_beyond)
+        path_edges = path_edges.masked_fill(~is_edge[..., None], 0)
+        place = torch.arange(is_edge.shape[-1], device=is_edge.device)  # [P]
+        rows = categories.rows(path_edges) + rows_per_place * place[:, None]  # [B, N, N, P, F]
+        rows = rows.masked_fill(~is_edge[..., None], row_beyond)
         bags = rows.flatten(0, 2).flatten(1)  # [B N², P F]
         c = F.embedding_bag(bags, table, mode="mean", padding_idx=row_beyond)  # [B N², H]
-        return c.unflatten(0, distance.shape)
+        return c.unflatten(0, is_edge.shape[:-1])
 
     def mean_along_trees(self, batch: GraphBatch) -> Tensor:
         """The same c, ``[B, N, N, H]``, from the last but one node of every path.

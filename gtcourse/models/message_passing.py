@@ -14,6 +14,8 @@ Shapes:
     ΣN: real nodes of all graphs
     ΣE: edges of all graphs
     d: width of a node's vector, and of an edge's
+    H: attention heads
+    K: width of a head, d / H
     T: targets, or classes, of a prediction
 
 In layers h is ``[ΣN, d]``, e is ``[ΣE, d]`` and edge_index ``[2, ΣE]``. Predictions are ``[B, T]``
@@ -39,7 +41,7 @@ from torch_geometric.nn import (
 )
 from torch_geometric.utils import softmax
 
-from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.batch import GraphBatch, padded
 from gtcourse.graphs.check import check_batch
 from gtcourse.models.batch_norm import NodeBatchNorm
 from gtcourse.models.categories import (
@@ -197,7 +199,7 @@ class GIN(MessagePassingModel):
         h = self.input(batch)  # [ΣN, d]
         edge_index = batch.edge_index  # [2, ΣE]
         first_head, *heads = self.heads
-        prediction = predict(first_head, h, batch, self.config)  # [B, T]
+        prediction = predict(first_head, h, batch, self.config)
         for layer, head in zip(self.layers, heads, strict=True):
             h = layer(h, edge_index)
             prediction = prediction + predict(head, h, batch, self.config)
@@ -229,7 +231,7 @@ class GINLayer(nn.Module):
 class GAT(MessagePassingModel):
     """Graph attention network (Veličković et al., 2018); features of edges are not read.
 
-    Layers have ``num_heads`` heads side by side, the last layer one that is as wide as all of them.
+    The last layer has a single head of width d, the others ``num_heads`` heads side by side.
 
     Differs from the paper: batch normalisation and residuals, and a node does not attend to itself,
     because the residual adds it; both as in the benchmark.
@@ -375,10 +377,10 @@ class GTConfig(MessagePassingConfig):
 class GT(MessagePassingModel):
     """The Graph Transformer of Dwivedi and Bresson (2020): attention over the neighbours.
 
-    A node attends to the nodes with an edge to it, and not to itself. Beside them it is a
-    Transformer: queries, keys and values, several heads, and a feed-forward network, with batch
-    normalisation in place of layer normalisation. The paper adds Laplacian eigenvectors to the
-    nodes (:class:`~gtcourse.models.LaplacianEncoding`), whose signs are drawn anew for each batch.
+    A node attends to the nodes with an edge to it, and not to itself. Otherwise this is a
+    Transformer with queries, keys and values, several heads, and a feed-forward network, and with
+    batch normalisation in place of layer normalisation. The paper adds Laplacian eigenvectors
+    (:class:`~gtcourse.models.LaplacianEncoding`) to the nodes, with signs drawn for each batch.
     The last layer's update of the edges has no effect, as in the authors' code; it counts among the
     parameters.
 
@@ -416,7 +418,7 @@ class GT(MessagePassingModel):
 class GTAttention(MessagePassing):  # type: ignore[misc] # PyG has no types
     r"""Attention over the neighbours of a node, whose scores an edge's vector scales.
 
-    For each head, with :math:`d_k = d / H` channels, and with :math:`\odot` over channels,
+    For each head, of :math:`d_k = d / H` channels, and with :math:`\odot` channel by channel,
 
     .. math::
         s_{ij} = \frac{Q h_i \odot K h_j}{\sqrt{d_k}} \odot E e_{ji}, \qquad
@@ -444,22 +446,25 @@ class GTAttention(MessagePassing):  # type: ignore[misc] # PyG has no types
     ) -> tuple[Tensor, Tensor | None]:
         """Takes nodes ``[ΣN, d]`` and edges ``[ΣE, d]``, and returns what is added to both."""
         source, destination = edge_index
-        heads = (self.num_heads, h.shape[-1] // self.num_heads)
-        query = self.query(h).unflatten(-1, heads)  # [ΣN, H, d/H]
-        key = self.key(h).unflatten(-1, heads)
-        value = self.value(h).unflatten(-1, heads)
-        products = query[destination] * key[source] / heads[1] ** 0.5  # [ΣE, H, d/H]
+        query = self.split_heads(self.query(h))  # [ΣN, H, K]
+        key = self.split_heads(self.key(h))  # [ΣN, H, K]
+        value = self.split_heads(self.value(h))  # [ΣN, H, K]
+        scores = query[destination] * key[source] / query.shape[-1] ** 0.5  # [ΣE, H, K]
         new_e = None
         if self.edge is not None:
-            products = products * self.edge(e).unflatten(-1, heads)
-            new_e = products.flatten(-2)  # [ΣE, d]
-        scores = products.sum(dim=-1, keepdim=True).clamp(-5, 5)  # [ΣE, H, 1]
-        weights = softmax(scores, destination, num_nodes=len(h))
-        attended = self.propagate(edge_index, value=value, weights=weights)  # [ΣN, H, d/H]
+            scores = scores * self.split_heads(self.edge(e))  # [ΣE, H, K]
+            new_e = scores.flatten(-2)  # [ΣE, d]
+        logits = scores.sum(dim=-1, keepdim=True).clamp(-5, 5)  # [ΣE, H, 1]
+        weights = softmax(logits, destination, num_nodes=len(h))  # over the edges into a node
+        attended = self.propagate(edge_index, value=value, weights=weights)  # [ΣN, H, K]
         return attended.flatten(-2), new_e
 
+    def split_heads(self, x: Tensor) -> Tensor:
+        """Gives each head K of the channels: ``[..., d]`` to ``[..., H, K]``."""
+        return x.unflatten(-1, (self.num_heads, -1))
+
     def message(self, value_j: Tensor, weights: Tensor) -> Tensor:
-        return weights * value_j  # [ΣE, H, d/H]
+        return weights * value_j  # [ΣE, H, K]
 
 
 class GTLayer(nn.Module):
@@ -580,13 +585,6 @@ def predict(head: nn.Module, h: Tensor, batch: GraphBatch, config: MessagePassin
         return padded(head(h), batch.mask)
     source, destination = batch.edge_index
     return padded(head(torch.cat([h[source], h[destination]], dim=-1)), batch.adjacency)
-
-
-def padded(rows: Tensor, mask: Tensor) -> Tensor:
-    """Puts rows ``[R, T]`` where the mask is True and zeros elsewhere: ``[*mask.shape, T]``."""
-    values = rows.new_zeros(*mask.shape, rows.shape[-1])
-    values[mask] = rows
-    return values
 
 
 def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse.graphs.arguments import check_choice
-from gtcourse.graphs.batch import GraphBatch
+from gtcourse.graphs.batch import GraphBatch, padded
 from gtcourse.models.batch_norm import NodeBatchNorm
 from gtcourse.models.categories import NumberEmbedding
 from gtcourse.models.config import Config, PositiveInt, check_given
@@ -162,7 +162,7 @@ class SignNet(nn.Module):
         h = self.even(vectors.to(dtype), adjacency, mask)  # [B, N, k, C]
         # Beside each other, [B, N, k C], or their sum, [B, N, C].
         h = h.flatten(start_dim=2) if self.config.rho == "mlp" else h.sum(dim=2)
-        return scatter_rows(self.rho(h[mask]), mask)  # [B, N, d]
+        return padded(self.rho(h[mask]), mask)  # [B, N, d]
 
     def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
         r""":math:`\varphi(u_m) + \varphi(-u_m)` for every eigenvector: ``[B, N, k, C]``."""
@@ -210,15 +210,17 @@ class GINPhi(nn.Module):
             ``[B, N, M, C]``, zeros at padding.
         """
         # Row i has the nodes with an edge to i.
-        incoming = adjacency.mT.to(vectors.dtype)  # [B, N, N]
+        neighbours = adjacency.mT.to(vectors.dtype)  # [B, N, N]
         h = vectors[is_real][:, None]  # [R, 1]
         for depth, layer in enumerate(self.layers):
             if depth > 0:
-                h = self.norms[depth - 1](h)  # [R, hidden]
-            nodes = scatter_rows(h, is_real).flatten(2)  # [B, N, M C]
-            messages = (incoming @ nodes).view(*is_real.shape, -1)  # [B, N, M, C]
-            h = layer(h + messages[is_real])  # [R, C]
-        return scatter_rows(h, is_real)
+                h = self.norms[depth - 1](h)
+            nodes = padded(h, is_real)  # [B, N, M, width]; width is 1, then hidden
+            # One product for all eigenvectors, each of which sums over the same neighbours.
+            sums = neighbours @ nodes.flatten(2)  # [B, N, M width]
+            messages = sums.view_as(nodes)[is_real]  # [R, width]
+            h = layer(h + messages)  # [R, hidden], or [R, C] after the last layer
+        return padded(h, is_real)
 
 
 class MLPPhi(nn.Module):
@@ -234,11 +236,4 @@ class MLPPhi(nn.Module):
     def forward(self, vectors: Tensor, is_real: Tensor, adjacency: Tensor) -> Tensor:
         """The arguments and what is returned are those of :meth:`GINPhi.forward`."""
         h = vectors[is_real][:, None]  # [R, 1]
-        return scatter_rows(self.network(h), is_real)
-
-
-def scatter_rows(rows: Tensor, mask: Tensor) -> Tensor:
-    """``[R, C]`` to ``[*mask.shape, C]``: a row at each True, in order, and zeros elsewhere."""
-    dense = rows.new_zeros(*mask.shape, rows.shape[-1])
-    dense[mask] = rows
-    return dense
+        return padded(self.network(h), is_real)

@@ -192,7 +192,7 @@ class TransformerEncoder(nn.Module):
         num_heads: Attention heads, H.
         d_hidden: Inner width of the feed-forward networks.
         dropout: As in the layer.
-        norm_first: True for pre-LN, and a last norm behind the layers.
+        norm_first: True for pre-LN, and one more norm after the layers.
         activation: Of the feed-forward networks: "relu", "gelu" or "elu".
     """
 
