@@ -1041,7 +1041,6 @@ def test_a_guess_shows_the_right_answer_in_a_picture_that_fits_a_small_laptop(pi
     ],
 )
 def test_what_a_question_asks_for_is_covered_until_a_guess_or_a_move(picture, name, part, control):
-    host = picture(name)
     for reveal in ("[data-answer]", control):
         host = picture(name)
         answer = host.locator(part)

@@ -5,7 +5,6 @@ Beside the loops, with padding and with other orders of the nodes it is among th
 """
 
 import math
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -15,7 +14,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from gtcourse import collate
-from gtcourse.models import EGT, EGTAttention, EGTConfig
+from gtcourse.models import EGT, EGTAttention
 from gtcourse.models.egt_fused import _Attention, attention_of_rows
 from gtcourse.models.fused import Rows
 from tests.graphs.small import graph_of
@@ -199,18 +198,6 @@ def test_second_derivative_raises():
         torch.autograd.grad(attend()[0].sum(), given, create_graph=True)
 
 
-def test_unknown_form_raises():
-    with pytest.raises(ValueError, match="form is 'fast'; expected one of 'direct', 'fused'"):
-        EGTConfig(form="fast")
-
-
-def test_missing_numba_raises_at_construction(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)
-    EGT(EGTConfig())
-    with pytest.raises(ImportError, match=r"'gtcourse\[fast\]'`, or use form='direct', the same"):
-        EGT(EGTConfig(form="fused"))
-
-
 @pytest.mark.parametrize("form", ["direct", "fused"])
 def test_an_unknown_category_of_an_edge_raises(form):
     model = in_use(EGT(replace(EGTS["graph"], form=form)))
@@ -219,15 +206,3 @@ def test_an_unknown_category_of_an_edge_raises(form):
     expected = "edge_attr has category 99 in column 0 of graph 2 of the batch; expected 0 to 3."
     with pytest.raises(ValueError, match=expected):
         model(batch)
-
-
-def test_unsupported_precision_or_device_raises():
-    model = EGT(replace(EGTS["graph"], form="fused"))
-    batch = batch_of(torch.float32)
-    with (
-        torch.autocast("cpu", torch.bfloat16),
-        pytest.raises(ValueError, match=r"given torch.bfloat16 on cpu; expected float32 or"),
-    ):
-        model(batch)
-    with pytest.raises(NotImplementedError, match="was given a tensor without values"):
-        model.to("meta")(batch.to("meta"))

@@ -4,7 +4,6 @@ Beside the loops, with padding and with other orders of the nodes it is among th
 ``tests/properties``.
 """
 
-import sys
 from dataclasses import replace
 from functools import partial
 
@@ -14,7 +13,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 from gtcourse import collate
-from gtcourse.models import GRPE, GRPEAttention, GRPEConfig, RelationTables
+from gtcourse.models import GRPE, GRPEAttention, RelationTables
 from gtcourse.models.fused import Rows
 from gtcourse.models.grpe_fused import _Attention, attention_of_rows
 from tests.graphs.small import graph_of
@@ -217,18 +216,6 @@ def test_second_derivative_raises():
         torch.autograd.grad(heads.sum(), nodes, create_graph=True)
 
 
-def test_unknown_form_raises():
-    with pytest.raises(ValueError, match="form is 'fast'; expected one of 'direct', 'fused'"):
-        GRPEConfig(form="fast")
-
-
-def test_missing_numba_raises_at_construction(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)
-    GRPE(GRPEConfig())
-    with pytest.raises(ImportError, match=r"'gtcourse\[fast\]'`, or use form='direct', the same"):
-        GRPE(GRPEConfig(form="fused"))
-
-
 @pytest.mark.parametrize("form", ["direct", "fused"])
 def test_an_unknown_category_of_an_edge_raises(form):
     model = in_use(GRPE(replace(GRPES["all terms"], form=form)))
@@ -236,15 +223,3 @@ def test_an_unknown_category_of_an_edge_raises(form):
     batch.edge_attr[2, 0, 1] = 99
     with pytest.raises(ValueError, match="edge_attr has category 99 in column 0 of graph 2 of the"):
         model(batch)
-
-
-def test_unsupported_precision_or_device_raises():
-    model = GRPE(replace(GRPES["all terms"], form="fused"))
-    batch = batch_of(torch.float32)
-    with (
-        torch.autocast("cpu", torch.bfloat16),
-        pytest.raises(ValueError, match=r"given torch.bfloat16 on cpu; expected float32 or"),
-    ):
-        model(batch)
-    with pytest.raises(NotImplementedError, match="was given a tensor without values"):
-        model.to("meta")(batch.to("meta"))
