@@ -70,8 +70,9 @@ student: $(STAMP)  ## write each chapter without outputs and solutions, for stud
 repository: $(STAMP)  ## for forks: another repository's name in all files (NAME=owner/name)
 	@$(BIN)/python -m tools.repository $(NAME)
 
-results: $(STAMP)  ## continue the queue of long runs (MINUTES=90 DATA=PATH for a part of it)
-	@$(BIN)/python -m tools.queue --data $(or $(DATA),real) $(if $(MINUTES),--minutes $(MINUTES))
+results: $(STAMP)  ## continue the queue of long runs (perhaps MINUTES=90 DATA=PATH SEED=1)
+	@$(BIN)/python -m tools.queue --data $(or $(DATA),real) $(if $(MINUTES),--minutes $(MINUTES)) \
+	  $(if $(SEED),--seed $(SEED))
 
 test: $(STAMP)  ## everything that CI checks; ends with a tally
 	@$(BIN)/python -m tools.everything

@@ -1,8 +1,10 @@
-"""The queue of long runs on the real ZINC: ``make results``, perhaps with ``MINUTES=90 DATA=PATH``.
+"""The queue of long runs on the real ZINC, which ``make results`` continues.
 
-Works through ``RUNS`` from the top, one process for each core (one in all on a GPU). A run is one
-``gtcourse train`` below ``runs/results``: it continues from its last checkpoint and can be stopped
-at any moment. Its record is copied to ``book/results``. If a run fails, the others continue.
+``make results MINUTES=90 DATA=PATH SEED=1`` gives it a time, other data and a seed, by default 0.
+It works through ``RUNS`` from the top, one process for each core (one in all on a GPU). A run is
+one ``gtcourse train`` below ``runs/results``: it continues from its last checkpoint and can be
+stopped at any moment. Its record is copied to ``book/results``. If a run fails, the others
+continue.
 """
 
 import argparse
@@ -41,16 +43,16 @@ RUNS = {
 on a CPU, `None` to leave it out there; on a GPU it is the paper's."""
 
 
-def command(recipe: str, data: str, on_gpu: bool) -> list[str]:
+def command(recipe: str, data: str, on_gpu: bool, seed: int = 0) -> list[str]:
     buckets, budget = RUNS[recipe]
-    options = f"--seed 0 --buckets {buckets} --out {FOLDER} --auto-resume"
+    options = f"--seed {seed} --buckets {buckets} --out {FOLDER} --auto-resume"
     words = f"{options} {'' if on_gpu else budget}".split()
     return [sys.executable, "-m", "gtcourse", "train", recipe, "--data", data, *words]
 
 
-def work(recipe: str, command: list[str], deadline: float) -> str:
+def work(recipe: str, command: list[str], deadline: float, seed: int = 0) -> str:
     """Continues a run until the deadline; what became of it, in a line."""
-    name = f"{recipe.replace('/', '-')}-seed0"
+    name = f"{recipe.replace('/', '-')}-seed{seed}"
     record = FOLDER / name / f"{name}.json"
     log = FOLDER / f"{name}.log"
     try:
@@ -80,7 +82,14 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--data", default="real", help="real (downloaded), or an .npz graph file")
     parser.add_argument("--jobs", type=int, default=None, help="runs at once")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of all runs")
     args = parser.parse_args()
+    if not args.minutes > 0:
+        parser.error(f"--minutes is {args.minutes:g}; expected a number above 0")
+    if args.jobs is not None and args.jobs < 1:
+        parser.error(f"--jobs is {args.jobs}; expected 1 or more")
+    if not 0 <= args.seed < 2**32:
+        parser.error(f"--seed is {args.seed}; expected a number from 0 to {2**32 - 1}")
     if args.data != "real" and not Path(args.data).exists():
         parser.error(f"{args.data} does not exist; expected 'real' or an .npz graph file")
     on_gpu = torch.cuda.is_available()
@@ -90,7 +99,9 @@ def main() -> int:
     failed = 0
     with ThreadPoolExecutor(args.jobs or (1 if on_gpu else os.cpu_count())) as pool:
         begun = {
-            recipe: pool.submit(work, recipe, command(recipe, args.data, on_gpu), deadline)
+            recipe: pool.submit(
+                work, recipe, command(recipe, args.data, on_gpu, args.seed), deadline, args.seed
+            )
             for recipe, (_, budget) in RUNS.items()
             if on_gpu or budget is not None
         }

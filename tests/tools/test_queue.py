@@ -30,6 +30,42 @@ def test_every_queued_run_has_a_recipe_and_a_smaller_budget_on_a_cpu():
         assert ("--epochs" in queue.command("csa/zinc", "real", on_gpu)) is not on_gpu
 
 
+def test_the_queue_runs_with_the_seed_that_is_given(folders, monkeypatch, capsys):
+    seeds = []
+
+    def train(recipe, command, deadline, seed):
+        seeds.append((command[command.index("--seed") + 1], seed))
+        return "done"
+
+    monkeypatch.setattr(queue, "work", train)
+    monkeypatch.setattr(sys, "argv", ["queue", "--data", str(folders), "--seed", "7"])
+    assert queue.main() == 0
+    assert {*seeds} == {("7", 7)}
+    record = folders / "FOLDER" / "csa-seed7" / "csa-seed7.json"
+    record.parent.mkdir()
+    record.write_text("1")
+    monkeypatch.undo()
+    monkeypatch.setattr(queue, "FOLDER", folders / "FOLDER")
+    monkeypatch.setattr(queue, "RESULTS", folders / "RESULTS")
+    assert queue.work("csa", [], float("inf"), 7) == "done"
+    assert (folders / "RESULTS" / record.name).read_text() == "1"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--seed", "-1"], "--seed is -1; expected a number from 0 to"),
+        (["--jobs", "0"], "--jobs is 0; expected 1 or more"),
+        (["--minutes", "nan"], "--minutes is nan; expected a number above 0"),
+    ],
+)
+def test_the_queue_says_which_option_is_wrong(monkeypatch, capsys, words, says):
+    monkeypatch.setattr(sys, "argv", ["queue", *words])
+    with pytest.raises(SystemExit):
+        queue.main()
+    assert says in capsys.readouterr().err
+
+
 def test_a_finished_runs_record_is_copied_and_the_run_is_not_repeated(folders):
     record = folders / "FOLDER" / "csa-seed0" / "csa-seed0.json"
     assert work("raise SystemExit('no space left')") == "failed: no space left"
