@@ -577,6 +577,10 @@ def results(
     found = records.results(records.read_results(folders), dataset)
     if not all and not any(result.records for result in found):
         raise ValueError(no_run)
+    if not found:  # of all recipes as well
+        assert dataset is not None
+        check_dataset(dataset)
+        raise ValueError(no_run)
     for result in found:
         if result.records or all:
             name, metric, paper, ours, gap, *about = records.row(result)
@@ -852,8 +856,17 @@ def predict(
         print(table.to_string(index=False, na_rep="", max_colwidth=80))
     else:
         separator = "\t" if out.suffix.lower() == ".tsv" else read.separator
+        cells = [read.header, *read.rows.values()]
+        has_returns = any("\r" in cell for row in cells for cell in row)
         with replacing(out) as temporary:
-            table.to_csv(temporary, index=False, sep=separator, float_format="%.6g")
+            table.to_csv(
+                temporary,
+                index=False,
+                sep=separator,
+                float_format="%.6g",
+                # A carriage return in a cell is put in quotation marks only if lines end in one.
+                lineterminator="\r\n" if has_returns else None,
+            )
         num_predicted = len(table) - len(reasons)
         print(f"{num_predicted} {'prediction' if num_predicted == 1 else 'predictions'}: {out}")
     if unlike:

@@ -673,9 +673,27 @@ class Ensemble:
 
     Attributes:
         members: a predictor for each run; all have the same targets.
+
+    Raises:
+        ValueError: there are fewer than two members, or two of them do not predict the same.
     """
 
     members: list[Predictor]
+
+    def __post_init__(self) -> None:
+        check_list("members", self.members, "predictors")
+        for member in self.members:
+            _check_predictor(member)
+        if len(self.members) < 2:
+            raise ValueError(f"members has {len(self.members)} predictor(s); expected two or more.")
+        first, *others = map(_what_it_predicts, self.members)
+        for number, other in enumerate(others, start=1):
+            for what, value in other.items():
+                if value != first[what]:
+                    raise ValueError(
+                        f"members 0 and {number} cannot be one ensemble, because their {what} is "
+                        f"{first[what]} and {value}; expected the seeds or folds of one run."
+                    )
 
     @property
     def task(self) -> Task | None:
@@ -923,6 +941,8 @@ def _predictor(
     largest_fragment = False
     recipe: Recipe | Entry
     own_data = record.config.get("changed", {}).get("own_data")
+    # "csa/zinc-on-molecules" is the recipe csa/zinc trained on other data.
+    published = name if name in RECIPES else name.rpartition("-on-")[0]
     small_model = name.rpartition("/")[0]  # gin-100k, for instance, of gin-100k/molecules
     if own_data is not None:
         recipe = _recorded_recipe(own_data, name)
@@ -930,13 +950,12 @@ def _predictor(
         featurize = FEATURES[own_data["features"]][0] if _is_of_molecules(own_data) else None
         targets = tuple(own_data["targets"])
         largest_fragment = own_data.get("largest_fragment", False)
-    elif small_model in SMALL_MODELS:
+    elif published not in RECIPES and small_model in SMALL_MODELS:
         recipe = SMALL_MODELS[small_model]
         task = graph_regression()
         featurize = zinc_data
     else:
-        # "csa/zinc-on-molecules" is the recipe csa/zinc trained on other data.
-        recipe = get_recipe(name if name in RECIPES else name.rpartition("-on-")[0])
+        recipe = get_recipe(published)
         task = recipe.task
         featurize = FEATURIZERS.get(record.data["name"])
     with own_random_state():  # a new model draws weights at random, which the next line replaces
@@ -1054,11 +1073,13 @@ def tensors_of(predictor: Predictor, graphs: Sequence[str | Data]) -> dict[str, 
         :class:`~gtcourse.graphs.GraphBatch`.
 
     Raises:
-        ValueError: an entry cannot be read, or an argument is of the wrong type.
+        ValueError: an entry cannot be read or has a feature that the model does not know, or an
+            argument is of the wrong type.
     """
     _check_predictor(predictor)
     check_list("graphs", graphs, "SMILES or PyG graphs")
     data = [predictor._graph(graph, number)[0] for number, graph in enumerate(graphs)]
+    checked(data, None).check_features(predictor.model)
     batch = collate(encode(data, *predictor.transforms))
     tensors = {"x": batch.x, "adjacency": batch.adjacency}
     if batch.edge_attr is not None:

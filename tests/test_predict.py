@@ -23,6 +23,7 @@ import gtcourse
 from gtcourse import predict
 from gtcourse.course.commands import app
 from gtcourse.course.leaderboard import LEADERBOARD
+from gtcourse.csv_file import read_text_table
 from gtcourse.encodings import encode
 from gtcourse.graphs import GraphBatch, GraphDataset
 from gtcourse.graphs.molecules import (
@@ -40,6 +41,7 @@ from gtcourse.recipes.adapt import own_recipe, recipe_for
 from gtcourse.runs.run import train
 from tests.process import InThisProcess
 from tests.process import gtcourse as call
+from tests.train.tiny_data import tiny
 from tools.paths import ROOT
 
 # Without symmetry of order three, whose eigenvectors would be any basis of their space.
@@ -117,6 +119,14 @@ def test_the_column_of_reasons_is_named_where_the_table_has_one_of_its_own(tmp_p
     head, _, second = (tmp_path / "o.csv").read_text().splitlines()
     assert head == "smiles,reason,prediction,similarity,reason 2"
     assert second.startswith("CCX,second,,,'CCX' is not a molecule")
+
+
+def test_a_cell_with_a_carriage_return_can_be_read_again(tmp_path):
+    table = tmp_path / "in.csv"
+    table.write_bytes(b'smiles,note\nCCO,"one\rtwo"\n')
+    call("predict", "csa-100k/molecules", "--csv", table, "--out", tmp_path / "out.csv")
+    (row,) = read_text_table(tmp_path / "out.csv", "smiles").rows.values()
+    assert row[:2] == ["CCO", "one\rtwo"]
 
 
 @pytest.mark.parametrize("others", [["CCX"], ["CCO"]], ids=["no prediction", "a prediction"])
@@ -315,6 +325,16 @@ def test_a_file_with_changed_labels_is_not_resumed(tmp_path, molecules):
     words += ["--epochs", "1", "--batch-size", "8", "--learning-rate", "0.003", "--auto-resume"]
     with pytest.raises(ValueError, match="holds another run, different in changed, data"):
         app([*words, "--out", str(tmp_path / "runs")], standalone_mode=False)
+
+
+def test_a_run_of_a_recipe_is_not_taken_for_the_small_model_with_the_same_first_name(tmp_path):
+    data = replace(tiny("zinc", 6), name="molecules")
+    recipe = RECIPES["gin-100k/zinc"].at(epochs=1, batch_size=6)
+    record = train(recipe, data, command="", out=tmp_path / "run")
+    assert record.name == "gin-100k/zinc-on-molecules"
+    loaded = load(tmp_path / "run")
+    assert sum(each.numel() for each in loaded.model.parameters()) == record.parameters
+    assert loaded.predict(["CCO"]).isfinite().all()
 
 
 @pytest.mark.slow

@@ -79,8 +79,8 @@ def measure(
 ) -> dict[str, str]:
     """Mean times of ``steps`` training steps and forward passes, after as many to warm up.
 
-    Both include building the batch. On a CPU, memory is counted for one batch (:func:`step_costs`),
-    in float32 and without compilation.
+    Both include building the batch. On a CPU, memory is counted for one full batch
+    (:func:`step_costs`), in float32 and without compilation.
     """
     recipe = as_recipe(recipe)
     check_data(recipe, data)
@@ -113,7 +113,10 @@ def measure(
     if device().type == "cuda":
         memory = f"{torch.cuda.max_memory_allocated() / 2**20:,.0f} MiB"
     else:
-        counted = step_costs(recipe.build_model(), recipe.task, next(batches))
+        # The last batch of an epoch, or of a bucket, has fewer graphs.
+        graphs = min(recipe.batch_size, train.num_graphs)
+        full = next(batch for batch in batches if batch.num_graphs == graphs)
+        counted = step_costs(recipe.build_model(), recipe.task, full)
         held = f"{counted.activations / 2**20:,.0f} of it for the step alone"
         memory = f"{counted.memory / 2**20:,.0f} MiB, {held} (counted)"
     epochs = recipe.steps / len(train) if recipe.steps else recipe.epochs

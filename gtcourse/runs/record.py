@@ -33,6 +33,7 @@ from torch import Tensor
 from gtcourse._moved import moved_attribute
 from gtcourse.graphs.arguments import check_path
 from gtcourse.graphs.io import file_sha256, replacing
+from gtcourse.messages import shown
 from gtcourse.names import record_stem
 from gtcourse.recipes import RECIPES, Recipe
 from gtcourse.train.checkpoint import read_tensors
@@ -206,6 +207,9 @@ TYPES_IN_JSON: dict[str, type | UnionType] = {
 }
 """The type of each field of a record in JSON."""
 
+OF_SPLITS = ("train_", "val_", "test_")
+"""How the names of the results begin that are scores of a split."""
+
 
 def _check_content(content: Mapping[str, Any]) -> None:
     """Raises a ValueError, whose text is a reason, for JSON that is not that of a record."""
@@ -218,6 +222,9 @@ def _check_content(content: Mapping[str, Any]) -> None:
         raise ValueError(f"values of a wrong type: {', '.join(wrong)}")
     if not {"name", "source"} <= content["data"].keys():
         raise ValueError("data without name or source")
+    for name, value in content["result"].items():
+        if name.startswith(OF_SPLITS) and not _is_of_type(value, int | float):
+            raise ValueError(f"the result {name} is {shown(value)}")
 
 
 def _is_of_type(value: object, kind: type | UnionType) -> bool:
@@ -335,7 +342,7 @@ class Result:
         changed = config.get("changed")
         if not changed:
             return "the paper's"
-        text = f"{config['epochs']} of {self.recipe.epochs:,} epochs"
+        text = f"{config.get('epochs', 'unknown')} of {self.recipe.epochs:,} epochs"
         if "graphs" in changed:
             text += f", {changed['graphs']} graphs"
         if "batch_size" in changed:
@@ -345,6 +352,8 @@ class Result:
 
 def read_results(folders: Iterable[Path]) -> list[Record]:
     """Every record of a run in folders and the folders in them.
+
+    A run counts once, also if its record was copied or a folder is given twice.
 
     Raises:
         ValueError: the folder does not exist, or a record is damaged.
@@ -359,7 +368,11 @@ def read_results(folders: Iterable[Path]) -> list[Record]:
         if not folder.is_dir():
             raise ValueError(f"{folder} is not a folder; expected one with runs.")
     paths = (path for folder in folders for path in sorted(folder.rglob("*-seed*.json")))
-    return [*map(read_record, paths)]
+    records: dict[str, Record] = {}
+    for path in paths:
+        record = read_record(path)
+        records.setdefault(json.dumps(asdict(record), sort_keys=True), record)
+    return [*records.values()]
 
 
 def results(records: Iterable[Record], dataset: str | None = None) -> list[Result]:

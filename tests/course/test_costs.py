@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from experiments.chapter12 import NAMES
+from gtcourse.course import costs
 from gtcourse.course.costs import StepFormula, measure, recorded_formulas, step_costs, stretched
 from gtcourse.course.leaderboard import LEADERBOARD
 from gtcourse.encodings import encode
@@ -108,6 +109,20 @@ def test_recorded_cost_formulas_equal_the_counter(name, molecules):
 
 
 # Measured; how fast is not a matter of tests.
+
+
+def test_memory_is_that_of_a_full_batch_also_if_the_last_one_is_small(monkeypatch):
+    counted = []
+
+    def count(model, task, batch):
+        counted.append(batch.num_graphs)
+        return step_costs(model, task, batch)
+
+    monkeypatch.setattr(costs, "step_costs", count)
+    recipe = get_recipe("gin-100k/zinc").at(epochs=10, batch_size=5)
+    for steps in (1, 2, 3):  # after which an epoch of 5 graphs and 1, in any order, begins
+        measure(recipe, tiny("zinc", 6), steps=steps)
+    assert counted == [5, 5, 5]
 
 
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])

@@ -53,6 +53,21 @@ def test_a_record_is_read_as_written_with_its_environment(tmp_path):
     assert record.device
 
 
+def test_a_run_counts_once_though_its_record_is_copied_or_its_folder_is_given_twice(tmp_path):
+    runs = [a_run(seed) for seed in (0, 1)]
+    for folder in ("runs", "copies"):
+        for record in runs:
+            write_record(record, tmp_path / folder / record.filename)
+    assert read_results([tmp_path]) == runs
+    assert read_results([tmp_path / "runs", tmp_path / "runs", tmp_path / "copies"]) == runs
+
+
+def test_a_record_without_epochs_has_an_unknown_budget():
+    config = {"changed": {"graphs": 16}}
+    (found,) = of("csa-rings/zinc", [a_run(config=config)])
+    assert found.budget == "unknown of 2,000 epochs, 16 graphs"
+
+
 def test_weights_are_stored_with_their_checksum(tmp_path):
     record = a_run()
     weights = {"w": torch.arange(3.0)}
