@@ -14,6 +14,7 @@ import lzma
 import math
 import re
 import struct
+import unicodedata
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from gtcourse.messages import shown
+from gtcourse.messages import MOST_SHOWN, listed, shown
 from gtcourse.names import check_table_exists
 
 SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab"}
@@ -116,23 +117,37 @@ def check_columns(header: list[str], path: str | Path, smiles: str, *columns: st
     for name in (smiles, *columns):
         if header.count(name) > 1:
             raise ValueError(
-                f"{path} has more than one column {name!r}; expected each name once in the header "
-                f"({', '.join(header)})."
+                f"{path} has more than one column {shown(name)}; expected each name once in the "
+                f"header ({listed(header)})."
             )
         if name not in header:
             expected = "smiles (--smiles) to be one" if name == smiles else "one"
+            hint = ""
+            if len(header) == 1:
+                hint = " (columns are separated by commas, semicolons or tabs)"
             raise ValueError(
-                f"{path} has no column {name!r}{_similar(name, header)}; expected {expected} of "
-                f"{', '.join(header)}."
+                f"{path} has no column {shown(name)}{_similar(name, header)}; expected {expected} "
+                f"of {listed(header)}{hint}."
             )
 
 
 def _similar(name: str, header: list[str]) -> str:
-    """The column that differs from a name only in spaces or in upper and lower case, if any."""
+    """The column that looks like a name, in lower case and without spaces around it, if any.
+
+    A name of a split that is misspelt in this way is taken for that of a column.
+    """
     for column in header:
-        if column != name and column.strip().lower() == name.strip().lower():
-            return f" (similar: {column!r})"
+        if column != name and _seen(column) == _seen(name):
+            return f" (similar: {shown(column)})"
+    for split in AUTOMATIC_SPLITS:
+        if split == _seen(name):
+            return f" (similar: the split {split!r})"
     return ""
+
+
+def _seen(name: str) -> str:
+    """A name in lower case, without spaces around it and characters that cannot be seen."""
+    return "".join(filter(str.isprintable, name)).strip().lower()
 
 
 def _rows(text: str, separator: str, path: str | Path) -> dict[int, list[str]]:
@@ -176,7 +191,7 @@ def _text(path: Path) -> str:
         if content.startswith(start):
             try:
                 content = unpacked(content)
-            except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+            except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
                 raise ValueError(
                     f"{path} is compressed and damaged ({error}); expected a complete file."
                 ) from None
@@ -220,7 +235,7 @@ def _ragged(path: str | Path, line: int, row: list[str], header: list[str], sepa
     cells = "1 cell" if len(row) == 1 else f"{len(row)} cells"
     return (
         f"{path}, line {line} has {cells}; expected {len(header)}, one for each column "
-        f"of the header ({', '.join(header)}): {cause}."
+        f"of the header ({listed(header)}): {cause}."
     )
 
 
@@ -266,7 +281,8 @@ def part_of(cell: str, path: str | Path, line: int, column: str) -> int:
     word = cell.strip().lower()
     if word not in SPLIT_NAMES:
         raise ValueError(
-            f"{path}, line {line}, column {column!r} has {cell!r}; expected train, val or test."
+            f"{path}, line {line}, column {column!r} has {shown(cell)}; expected train, val or "
+            "test."
         )
     return SPLIT_NAMES[word]
 
@@ -312,10 +328,11 @@ def _number(text: str, task: str, where: str) -> float:
         expected = "0, or a number that is not 0 in single precision: in another unit, for instance"
         in_float32 = math.nan
     if not math.isfinite(in_float32):
-        raise ValueError(f"{where} has {text!r}; expected {expected}.")
+        raise ValueError(f"{where} has {shown(text)}; expected {expected}.")
     if task == "binary" and value not in (0, 1):
         raise ValueError(
-            f"{where} has {text!r}; expected 0 or 1, or true or false, because the task is binary."
+            f"{where} has {shown(text)}; expected 0 or 1, or true or false, because the task is "
+            "binary."
         )
     return value
 
@@ -340,8 +357,8 @@ def class_names(table: TextTable, path: str | Path, column: str) -> list[str]:
 
     Raises:
         ValueError: a cell is "none" or "null", there are fewer than two classes, two of them differ
-            in upper and lower case alone or are the same number (1 and 1.0), or every row has a
-            class of its own.
+            in upper and lower case, spaces or the coding of an accent alone or are the same number
+            (1 and 1.0), or every row has a class of its own.
     """
     known = []
     for line, cell in table[column].items():
@@ -356,16 +373,17 @@ def class_names(table: TextTable, path: str | Path, column: str) -> list[str]:
     names = sorted({*known})
     if len(names) < 2:
         raise ValueError(
-            f"{path}, column {column!r} has {len(names)} classes ({', '.join(names) or 'none'}); "
+            f"{path}, column {column!r} has {len(names)} classes ({listed(names) or 'none'}); "
             "expected two or more."
         )
     spelled: dict[str, str] = {}
     for name in names:
         other = spelled.setdefault(_same_for_all_spellings(name), name)
         if other != name:
+            # In ASCII, because two codings of an accent would look the same.
             raise ValueError(
-                f"{path}, column {column!r} has the classes {other!r} and {name!r}; expected one "
-                "spelling of a class."
+                f"{path}, column {column!r} has the classes {other[:MOST_SHOWN]!a} and "
+                f"{name[:MOST_SHOWN]!a}; expected one spelling of a class."
             )
     if len(names) == len(known) > FEW:
         raise ValueError(
@@ -381,4 +399,5 @@ def _same_for_all_spellings(name: str) -> str:
     """A text that is the same for all spellings of a class, such as Yes and yes, or 1 and 1.0."""
     if re.fullmatch(r"[+-]?[0-9]+(\.[0-9]*)?", name):
         return str(float(name))
-    return name.lower()
+    # A letter with an accent can be one character or two.
+    return " ".join(unicodedata.normalize("NFC", name).split()).lower()

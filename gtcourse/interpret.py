@@ -34,7 +34,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from gtcourse.graphs.arguments import check_bools, number, whole_number
-from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, clipped
+from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, clipped, has_lowered_distances
 from gtcourse.graphs.check import check_batch
 from gtcourse.messages import shown
 from gtcourse.models.attention import AttentionProjections
@@ -259,7 +259,7 @@ def attention_by_hop(attention: Tensor, distance: Tensor, mask: Tensor, hops: in
 
     Args:
         attention: Attention between nodes (:func:`between_nodes`), ``[B, L, H, N, N]``.
-        distance: The encoding "distance", ``[B, N, N]``.
+        distance: The encoding "distance", ``[B, N, N]``, exact up to ``hops``.
         mask: True at real nodes, ``[B, N]``.
         hops: The largest distance that has a column of its own.
 
@@ -303,11 +303,19 @@ def pair_kinds(batch: GraphBatch, near: int = 3) -> Tensor:
         The place of each pair's kind in ``KINDS``, ``[B, N, N]``. It has no meaning at padding.
 
     Raises:
-        ValueError: The batch lacks an encoding, or ``near`` is no whole number above 0.
+        ValueError: The batch lacks an encoding, its distances are lowered to ``near`` or less, or
+            ``near`` is no whole number above 0.
     """
     check_batch(batch, "pair_kinds")
     near = whole_number("near", near, 1)
     distance = batch.encoding("distance")
+    largest = distance.amax(dim=(1, 2))  # [B]
+    is_wrong = has_lowered_distances(distance, batch.adjacency) & (largest <= near)  # [B]
+    if is_wrong.any():
+        raise ValueError(
+            f"distances are lowered to {int(largest[is_wrong].max())} or less, and nodes up to "
+            f"{near} hops apart are near; expected exact distances, as AddShortestPaths() computes."
+        )
     is_far = (distance > near) | (distance == UNREACHABLE)
     kind = torch.where(is_far, FAR, NEAR)
     kind = kind.masked_fill(batch.encoding("ring").bool(), SAME_RING)
@@ -521,8 +529,11 @@ def ablated(model: nn.Module, heads: Iterable[Iterable[int]] | Tensor) -> Iterat
                 raise ValueError(
                     f"there is no head {head}; expected 0 to {attention.num_heads - 1}."
                 )
-            # EGT's last layer has no output of nodes where only edges are predicted.
-            assert attention.output is not None
+            if attention.output is None:  # of EGT, where only edges are predicted
+                raise ValueError(
+                    f"layer {layer} of {type(model).__name__} updates no nodes; expected a layer "
+                    "before it."
+                )
             silenced = partial(without_head, head=head, num_heads=attention.num_heads)
             hooks.enter_context(attention.output.register_forward_pre_hook(silenced))
         yield model

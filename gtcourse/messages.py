@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 MOST_SHOWN = 200
 """Characters of a value in a message."""
+
+MOST_LISTED = 500
+"""Characters of a list of names in a message."""
 
 
 def shown(value: object) -> str:
     """A value as messages show it: without line breaks, and cut where it is long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as messages list them: on one line, and with their number where the list is cut."""
+    text = " ".join(", ".join(names).split())
+    if len(text) <= MOST_LISTED:
+        return text
+    return f"{text[:MOST_LISTED]}… ({len(names):,} in all)"
 
 
 def sentence(error: Exception) -> str:

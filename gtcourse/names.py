@@ -108,7 +108,7 @@ def check_data_source(source: str) -> None:
         )
     if source not in ("embedded", "real", *DATASET_NAMES) and not Path(source).exists():
         raise ValueError(
-            f"data is {source[:300]!r}; expected 'embedded', 'real', the path of an .npz graph "
+            f"data is {shown(str(source))}; expected 'embedded', 'real', the path of an .npz graph "
             f"file or of a prepared folder, or one of {', '.join(DATASET_NAMES)}."
         )
 

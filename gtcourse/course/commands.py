@@ -54,6 +54,8 @@ def explore(
     for name in names:
         model_path(name)
     check_place("--out", out)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--out is {out}; expected the name of a web page, which ends in .html.")
     import_torch()
     from gtcourse.course.explorer import page
     from gtcourse.graphs.io import replacing

@@ -101,13 +101,13 @@ def laplacian(adjacency: Tensor, normalization: Normalization = "combinatorial")
     """L of the graph without directions and loops (CS224W, S10), ``[B, n, n]`` in float64.
 
     ``adjacency`` ``[B, n, n]``, or ``[n, n]`` of one graph, is bool, or holds the weights of the
-    edges.
+    edges, which are finite and not negative.
 
     "combinatorial" is D - A, "symmetric" I - D^(-1/2) A D^(-1/2), "random_walk" I - D^(-1) A; the
     last two have a 1 where a node has no edge, as PyG's have.
     """
     check_normalization(normalization)
-    _check_square(adjacency)
+    _check_adjacency(adjacency)
     A = undirected_weights(adjacency)
     degree = A.sum(dim=-1)
     if normalization == "combinatorial":
@@ -124,7 +124,7 @@ def laplacian_eigenvectors(
 ) -> tuple[Tensor, Tensor]:
     """All eigenvalues ``[B, n]``, ascending, and eigenvectors ``[B, n, n]`` (columns), float64."""
     check_normalization(normalization)
-    _check_square(adjacency)
+    _check_adjacency(adjacency)
     if adjacency.dim() != 3:
         raise ValueError(
             f"adjacency is {list(adjacency.shape)}; expected [B, n, n], such as adjacency[None] of "
@@ -147,12 +147,18 @@ def check_normalization(normalization: str) -> None:
     check_choice("normalization", normalization, NORMALIZATIONS)
 
 
-def _check_square(adjacency: Tensor) -> None:
-    """Raises a ValueError unless this is a square matrix, or a stack of them."""
+def _check_adjacency(adjacency: Tensor) -> None:
+    """Raises a ValueError unless this is a square matrix of weights, or a stack of them."""
     if not isinstance(adjacency, Tensor):
         raise ValueError(f"adjacency is of type {type(adjacency).__name__}; expected a tensor.")
     if adjacency.dim() < 2 or adjacency.shape[-1] != adjacency.shape[-2]:
         raise ValueError(f"adjacency is {list(adjacency.shape)}; expected [B, n, n].")
+    if adjacency.is_complex():
+        raise ValueError(f"adjacency is {adjacency.dtype}; expected real weights, or bool.")
+    allowed = adjacency.isfinite() & (adjacency >= 0)
+    if not allowed.all():
+        wrong = float(adjacency[~allowed][0])
+        raise ValueError(f"adjacency has the weight {wrong:g}; expected finite weights, 0 or more.")
 
 
 def largest_entry_sign(vectors: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
+from inspect import signature
 from numbers import Integral, Real
 from typing import Literal, TypeGuard, cast
 
@@ -103,6 +104,25 @@ def check_list(name: str, values: object, of_what: str) -> None:
     if is_one or is_table or not has_order:
         given = shown(values) if isinstance(values, str) else f"of type {type(values).__name__}"
         raise ValueError(f"{name} is {given}; expected a list of {of_what}.")
+
+
+def check_function(name: str, given: object, num_arguments: int, expected: str) -> None:
+    """Raises a ValueError for what cannot be called with so many arguments.
+
+    Functions that are written in C may have no signature. They pass.
+    """
+    if not callable(given):
+        raise ValueError(f"{name} is {shown(given)}; expected {expected}.")
+    try:
+        parameters = signature(given)
+    except (TypeError, ValueError):  # there is none
+        return
+    try:
+        parameters.bind(*[None] * num_arguments)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} is {shown(given)}, which takes other arguments ({error}); expected {expected}."
+        ) from None
 
 
 def check_path(name: str, path: object, expected: str = "the path of a file") -> None:

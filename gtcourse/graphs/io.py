@@ -377,6 +377,8 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
     """Every array, checked against the archive's own checksums; nothing is unpickled."""
     if not Path(path).exists():
         raise FileNotFoundError(f"there is no file {path}; expected an .npz graph file.")
+    if Path(path).is_dir():
+        raise ValueError(f"{path} is a folder; expected an .npz graph file.")
     try:
         if not zipfile.is_zipfile(path):  # NumPy would take a text for a pickle
             raise ValueError("it is not a zip archive, or only the beginning of one")

@@ -9,7 +9,13 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from gtcourse.graphs.arguments import Target, check_bools, check_device, whole_number
+from gtcourse.graphs.arguments import (
+    Target,
+    check_bools,
+    check_device,
+    check_function,
+    whole_number,
+)
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.dataset import GraphDataset, RaggedGraphs, checked
 from gtcourse.graphs.digest import sha256_of
@@ -61,8 +67,8 @@ class DenseLoader:
         buckets = whole_number("buckets", buckets, 1)
         seed = whole_number("seed", seed, 0)
         check_bools(shuffle=shuffle, drop_last=drop_last, static_shapes=static_shapes)
-        if then is not None and not callable(then):
-            raise ValueError(f"then is {then!r}; expected a function of a batch.")
+        if then is not None:
+            check_function("then", then, 1, "a function of a batch")
         check_device(device)
         self._streamed = isinstance(graphs, RaggedGraphs)
         self._data = checked(graphs, target)

@@ -152,6 +152,16 @@ def read_csv(
             f"split is the column {split!r}, which has no effect together with fold; expected "
             "'scaffold' or 'random'."
         )
+    if split_column is not None and seed != 0:
+        raise ValueError(
+            f"seed is {seed}, which has no effect with the column {split!r} as the split; expected "
+            "split 'scaffold' or 'random', or no seed."
+        )
+    if table is not None and not isinstance(table, TextTable):
+        raise ValueError(
+            f"table is of type {type(table).__name__}; expected a TextTable, as read_text_table "
+            "returns, or None."
+        )
     columns = targets if split_column is None else [*targets, split_column]
     if table is None:
         table = read_text_table(path, smiles, *columns)
@@ -192,7 +202,7 @@ def read_csv(
     else:
         names = table[split_column]
         parts = [part_of(names[line], path, line, split_column) for line in lines]
-    _check_parts(parts, path, split)
+    _check_parts(parts, path, split, skipped)
     if task != "classes":
         _check_known(y[rows], parts, path, targets)
     if task == "binary":
@@ -224,8 +234,15 @@ def _automatic_split(
     return scaffold_split(smiles, seed)
 
 
-def _check_parts(parts: list[int], path: Path, split: str) -> None:
-    """Raises a ValueError if a part of the split has no molecule."""
+def _check_parts(parts: list[int], path: Path, split: str, skipped: list[str]) -> None:
+    """Raises a ValueError if a part of the split has no molecule.
+
+    Args:
+        parts: the part of each molecule.
+        path: of the table.
+        split: how the parts were chosen.
+        skipped: a sentence for each row that was left out.
+    """
     purposes = {TRAIN: "training", VAL: "validation", TEST: "testing"}
     for part, name in purposes.items():
         if part not in parts:
@@ -237,10 +254,13 @@ def _check_parts(parts: list[int], path: Path, split: str) -> None:
                 why = (
                     " (molecules with equal ring systems stay together, as do those without rings)"
                 )
+            left_out = ""
+            if skipped:
+                left_out = f", beside {len(skipped)} rows left out ({skipped[0].rstrip('.')})"
             raise ValueError(
-                f"{path}: {how} of {len(parts)} molecules leaves none for {name}{why}; expected "
-                "more molecules, --split random, or --split with the name of a column that has "
-                "train, val and test."
+                f"{path}: {how} of {len(parts)} molecules{left_out} leaves none for {name}{why}; "
+                "expected more molecules, --split random, or --split with the name of a column "
+                "that has train, val and test."
             )
 
 

@@ -114,6 +114,11 @@ class CGTConfig(GraphConfig):
                 f"rings is 'categorical' and num_edge_features is {self.num_edge_features}; "
                 "expected categories of edges, or rings 'additive'."
             )
+        if self.score == "additive" and not self.chromatic:
+            raise ValueError(
+                "score is 'additive' and chromatic is False; expected chromatic=True, because each "
+                "channel has its own Q_i + K_j, or score='dot'."
+            )
         can_be_fused = self.chromatic and self.score == "dot" and self.num_edge_features == 0
         if self.form == "fused" and not can_be_fused:
             raise ValueError(

@@ -79,7 +79,8 @@ class EGTConfig(GraphConfig):
     node_multiplier: PositiveFloat = 2.0  #: inner width of the nodes' feed-forward network, over d
     edge_multiplier: PositiveFloat = 2.0  #: inner width of the pairs' network, over d_e
     structure: Literal["adjacency", "distance"] = "adjacency"  #: what pairs start from
-    max_distance: PositiveInt = 16  #: largest distance with a vector of its own
+    #: largest distance with a vector of its own; only for the structure "distance"
+    max_distance: PositiveInt = 16
     svd_rank: NotNegativeInt = 0  #: pairs of singular vectors in the encoding, r; 0 for none
     #: which signs of singular vectors are drawn in training (:class:`SVDEncoding`)
     flip_signs: Literal["pairs", "nodes"] | None = None
@@ -107,6 +108,16 @@ class EGTConfig(GraphConfig):
             raise ValueError(
                 f"flip_signs is {self.flip_signs!r} and svd_rank is 0; expected an "
                 "svd_rank above 0, because flip_signs changes the signs of singular vectors."
+            )
+        if self.structure == "adjacency" and self.max_distance != EGTConfig.max_distance:
+            raise ValueError(
+                f"max_distance is {self.max_distance} and structure is 'adjacency', which has no "
+                "distances; expected structure='distance'."
+            )
+        if self.variant == "simple" and self.edge_dropout > 0:
+            raise ValueError(
+                f"edge_dropout is {self.edge_dropout} and variant is 'simple', in which pairs "
+                "never change; expected another variant, or edge_dropout=0."
             )
         for name, width in (("node_multiplier", self.d_model), ("edge_multiplier", self.d_edge)):
             check_multiplier(name, vars(self)[name], width)

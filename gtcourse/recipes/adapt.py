@@ -99,6 +99,11 @@ def own_recipe(
     _check_targets(targets, task, scale)
     if features is not None and not is_one_of(features, FEATURES):
         raise ValueError(f"features is {shown(features)}; expected one of {', '.join(FEATURES)}.")
+    if largest_fragment and features is None:
+        raise ValueError(
+            "largest_fragment is True and features is None, which is for graphs that are no "
+            "molecules; expected the features of molecules, or largest_fragment=False."
+        )
     build = recipe.build_model
     if not isinstance(build, partial) or not any(
         hasattr(argument, "num_node_types") for argument in build.args
@@ -307,12 +312,17 @@ def recipe_for(
     y = torch.cat([graph.y for graph in graphs])
     found = labels_of(graphs, task)
     count = y.shape[1] if y.dim() > 1 else 1
-    if y.dim() == 2 and y.is_floating_point():
-        is_unknown = y.isnan().all(dim=0)  # [T]
+    if y.dim() > 2:
+        raise ValueError(
+            f"graph 0 has y of shape {list(graphs[0].y.shape)}; expected one axis, or two for "
+            "several targets."
+        )
+    if y.is_floating_point():
+        is_unknown = y.isnan().all(dim=0)  # [T], or [] of one target
         if is_unknown.any():
+            column = f"column {int(is_unknown.nonzero()[0])} of y" if y.dim() == 2 else "y"
             raise ValueError(
-                f"column {int(is_unknown.nonzero()[0])} of y is unknown (NaN) in all graphs; "
-                "expected one known target or more."
+                f"{column} is unknown (NaN) in all graphs; expected one known target or more."
             )
     if task == "classes":
         if y.dim() > 1 and count > 1:

@@ -24,7 +24,13 @@ from torch import nn
 
 from gtcourse import load_dataset
 from gtcourse.encodings import computed_on_device, encode, encode_batch
-from gtcourse.graphs.arguments import check_path, is_number, whole_number
+from gtcourse.graphs.arguments import (
+    check_bools,
+    check_path,
+    is_number,
+    is_one_of,
+    whole_number,
+)
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.graphs.check import check_labels
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, checked, collate
@@ -37,6 +43,7 @@ from gtcourse.graphs.published import (
     PUBLICATIONS,
     dataset_names,
 )
+from gtcourse.messages import shown
 from gtcourse.names import check_data_source
 from gtcourse.recipes import as_recipe
 from gtcourse.recipes.adapt import standardised
@@ -123,8 +130,12 @@ def at_budget(
     """
     recipe = as_recipe(recipe)
     _check_data_set(data)
-    if budget not in BUDGETS:
-        raise ValueError(f"budget is {budget!r}; expected one of {', '.join(BUDGETS)}.")
+    if not is_one_of(budget, BUDGETS):
+        raise ValueError(f"budget is {shown(budget)}; expected one of {', '.join(BUDGETS)}.")
+    check_bools(cosine=cosine)
+    for name in sizes:
+        if name not in ("epochs", "batch_size"):
+            raise ValueError(f"there is no size {name}; expected epochs or batch_size.")
     share, most = BUDGETS[budget]
     changes: dict[str, Any] = {}
     if share != 1:
@@ -346,9 +357,7 @@ def _check_options(seed: int, compile: bool, accumulate: int, options: dict[str,
     loop.settings_of(
         {"epochs": 1, "seed": seed, "compile": compile, "accumulate": accumulate} | settings
     )
-    hook = options.get("on_epoch_end")
-    if hook is not None and not callable(hook):
-        raise ValueError(f"on_epoch_end is {hook!r}; expected a function of the model and a row.")
+    loop.check_hook(options.get("on_epoch_end"))
 
 
 def _write_fingerprints(recipe: Recipe, data: GraphDataset, out: Path) -> None:
@@ -474,8 +483,7 @@ def check_folder(out: Path, resume: bool | None) -> None:
         out: the run's folder, or where it will be.
         resume: as in :func:`train`.
     """
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"{out} is a file; expected a folder for the run.")
+    loop.check_folder(out)
     if resume is False and _holds_run(out):
         raise ValueError(f"{out} holds a run; expected --resume to continue it, or another folder.")
     if resume and not (out / "run.json").exists():

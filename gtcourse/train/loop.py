@@ -26,7 +26,7 @@ from torch.optim import Adam, Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from tqdm import tqdm
 
-from gtcourse.graphs.arguments import check_path
+from gtcourse.graphs.arguments import check_function, check_path
 from gtcourse.graphs.batch import GraphBatch
 from gtcourse.graphs.io import replacing
 from gtcourse.graphs.loader import DenseLoader
@@ -619,10 +619,13 @@ def _check_types(
         if given is not None and not isinstance(given, kind):
             expected = getattr(kind, "__name__", "LRScheduler")
             raise ValueError(f"{name} is {shown(given)}; expected an object of type {expected}.")
-    if on_epoch_end is not None and not callable(on_epoch_end):
-        raise ValueError(
-            f"on_epoch_end is {shown(on_epoch_end)}; expected a function of the model and a row."
-        )
+    check_hook(on_epoch_end)
+
+
+def check_hook(on_epoch_end: EpochHook | None) -> None:
+    """Raises a ValueError unless this is a function of the model and a row, or None."""
+    if on_epoch_end is not None:
+        check_function("on_epoch_end", on_epoch_end, 2, "a function of the model and a row")
 
 
 def _check_loader(name: str, loader: DenseLoader) -> None:
@@ -666,6 +669,13 @@ def _check_effects(
             f"lr is {settings.lr:g}, which has no effect because the optimizer has its own; "
             "expected only one of lr and optimizer."
         )
+    groups: Any = [{"lr": settings.lr}] if optimizer is None else optimizer.param_groups
+    lr = 1e-3 if groups[0]["lr"] is None else float(groups[0]["lr"])
+    if settings.stop_below_lr is not None and lr < settings.stop_below_lr:
+        raise ValueError(
+            f"the learning rate is {lr:g} and stop_below_lr is {settings.stop_below_lr:g}, at "
+            "which the run would stop before its first epoch; expected a larger rate."
+        )
     if schedule is not None and schedule.optimizer is not optimizer:
         raise ValueError("schedule belongs to another optimizer; expected a schedule of optimizer.")
     check_gradients(model.parameters())
@@ -681,8 +691,8 @@ def _check_effects(
             raise ValueError(
                 "optimizer has none of the model's parameters; expected model.parameters()."
             )
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; expected a folder for the run.")
+    if folder is not None:
+        check_folder(folder)
     if folder is None:
         without_effect = {
             "checkpoint_every": settings.checkpoint_every is not None,
@@ -691,6 +701,15 @@ def _check_effects(
         for name, is_given in without_effect.items():
             if is_given:
                 raise ValueError(f"{name} has no effect without out; expected a folder.")
+
+
+def check_folder(folder: Path) -> None:
+    """Raises a ValueError if a run cannot have this folder, because there is a file in its path."""
+    for path in (folder, *folder.parents):
+        if path.exists():
+            if not path.is_dir():
+                raise ValueError(f"{path} is a file; expected a folder for the run.")
+            return
 
 
 def _check_data(

@@ -1,5 +1,6 @@
 """Malformed input: one table, and one test that each row raises one sentence and leaves no file."""
 
+import bz2
 import gzip
 import json
 import pickle
@@ -113,7 +114,15 @@ from gtcourse.models import (
 )
 from gtcourse.models.categories import CategoryEmbedding
 from gtcourse.models.mlp import mlp
-from gtcourse.predict import export, fine_tuned, load, load_ensemble, save_onnx
+from gtcourse.predict import (
+    Ensemble,
+    export,
+    fine_tuned,
+    load,
+    load_ensemble,
+    save_onnx,
+    tensors_of,
+)
 from gtcourse.recipes import get_recipe
 from gtcourse.recipes.adapt import own_data, own_recipe, read_csv, recipe_for, scaffold_split
 from gtcourse.runs.record import Record, read_record, read_results, read_weights, write_weights
@@ -334,7 +343,11 @@ FILES = [
         "there is no file {folder}/lost.npz; expected an .npz graph file",
         FileNotFoundError,
     ),
-    ("a folder for a file", lambda folder: lambda: read_graphs(folder), "{folder} cannot be read"),
+    (
+        "a folder for a file",
+        lambda folder: lambda: read_graphs(folder),
+        "{folder} is a folder; expected",
+    ),
 ]
 
 
@@ -655,6 +668,13 @@ def chain(length: int) -> Data:
     return Data(x=zeros(length + 1, 1), edge_index=edge_index, edge_attr=zeros(2 * length, 1))
 
 
+def replaced_atom(category: int) -> Data:
+    """A path of two bonds, whose first atom has this category."""
+    graph = chain(2)
+    graph.x[0] = category
+    return graph
+
+
 def small_models() -> list[torch.nn.Module]:
     """One of each way in which a model reads its batch first."""
     sizes = {"d_model": 8, "num_heads": 2, "num_layers": 1}
@@ -759,6 +779,11 @@ BATCHES = [
         "text for a function",
         call(DenseLoader, CHAINS, 2, then="encode"),
         "then is 'encode'; expecte",
+    ),
+    (
+        "a function of two batches",
+        call(DenseLoader, CHAINS, 2, then=lambda batch, other: batch),
+        "which takes other arguments (missing a required argument: 'other'); expected a function o",
     ),
     (
         "a function that returns nothing",
@@ -1186,6 +1211,9 @@ RUNS = [
             ({"graphs": -3}, "the number of training graphs is -3; expected a whole number, 1"),
             ({"learning_rate": -1.0}, "learning_rate is -1.0; expected a number above 0."),
             ({"budget": "smok"}, "budget is 'smok'; expected one of paper, short, smoke."),
+            ({"budget": ["smoke"]}, "budget is ['smoke']; expected one of paper, short, smoke."),
+            ({"cosine": "no"}, "cosine is 'no'; expected True or False."),
+            ({"grad_clip": 1.0}, "there is no size grad_clip; expected epochs or batch_size."),
         ]
     ),
     *(
@@ -1272,6 +1300,47 @@ RUNS = [
         "text for a hook",
         fitted_with(on_epoch_end="print"),
         "on_epoch_end is 'print'; expected a func",
+    ),
+    (
+        "a learning rate at which a run stops",
+        fitted_with(stop_below_lr=1.0),
+        "the learning rate is 0.001 and stop_below_lr is 1, at which the run would stop before its",
+    ),
+    (
+        "a folder below a file for a run",
+        lambda folder: (
+            (folder / "file").touch()
+            or partial(train, RECIPE, tiny("zinc", 6), command="", out=folder / "file" / "run")
+        ),
+        "{folder}/file is a file; expected a folder for the run.",
+    ),
+    (
+        "a path of no graphs",
+        call(data_for, RECIPE, Path("nowhere.npz")),
+        "data is 'nowhere.npz'; expected 'embedded', 'real', the path of an .npz graph file",
+    ),
+    (
+        "a folder for a graph file",
+        lambda folder: partial(load_dataset, "csl", folder),
+        "{folder} is a folder; expected an .npz graph file.",
+    ),
+    (
+        "a hook of the model alone",
+        fitted_with(on_epoch_end=lambda model: None),
+        "which takes other arguments (too many positional arguments); expected a function of the m",
+    ),
+    (
+        "a hook of the model alone, for a run",
+        lambda folder: (
+            lambda: train(
+                RECIPE,
+                tiny("zinc", 6),
+                command="",
+                out=folder / "run",
+                on_epoch_end=lambda model: None,
+            )
+        ),
+        "which takes other arguments (too many positional arguments); expected a function of the m",
     ),
     (
         "perturbed nodes of a model that takes none",
@@ -1580,6 +1649,14 @@ RECORDS = [
             ),
         ]
     ),
+    *(
+        (
+            f"a record with the result {value}",
+            record_file(text_of(result={"test_mae": value})),
+            f"is not a record of a run (the result test_mae is {value!r}); expected the JSON of a ",
+        )
+        for value in (None, "0.5", [0.5], True)
+    ),
     (
         "a folder with the name of a record",
         lambda folder: partial(read_record, folder),
@@ -1803,6 +1880,11 @@ OWN = [
         explored_with_mean_readout,
         "csa/zinc cannot be explored: readout is 'mean' instead of 'sum'; expected Graphormer",
     ),
+    (
+        "a column that is not among thousands",
+        own_csv(",".join(["smiles", *map(str, range(5000))]) + "\nCCO" + ",1" * 5000),
+        "… (5,001 in all).",
+    ),
     *(
         (f"a table: {what}", own_csv(content, **options), "{folder}/my.csv" + says)
         for what, content, says, options in [
@@ -1812,6 +1894,37 @@ OWN = [
                 " has no column 'SMILES' (similar: 'smiles'); expected smiles (--smiles) to be one "
                 "of smiles, y.",
                 {"smiles": "SMILES"},
+            ),
+            (
+                "a misspelt split",
+                "smiles,y\nCCO,1\n",
+                " has no column 'Random' (similar: the split 'random'); expected one of smiles, y.",
+                {"split": "Random"},
+            ),
+            (
+                "a cell as long as a text",
+                "smiles,y\nCCO," + "l" * 5000,
+                f", line 2, column 'y' has '{'l' * 199}…; expected a number, or an empty cell",
+                {},
+            ),
+            (
+                "columns between bars",
+                "smiles|y\nCCO|1\n",
+                " has no column 'smiles'; expected smiles (--smiles) to be one of smiles|y (columns"
+                " are separated by commas, semicolons or tabs).",
+                {},
+            ),
+            (
+                "a column with a character that cannot be seen",
+                "smiles,y\u200b\nCCO,1\n",
+                r" has no column 'y' (similar: 'y\u200b'); expected one of smiles, y",
+                {},
+            ),
+            (
+                "parts of rows that are left out",
+                "smiles,y,part\nCCO name,1,val\nCCO,1,train\nCCN,2,test\n",
+                ": column 'part' of 2 molecules, beside 1 rows left out (line 2: 'CCO name' has a ",
+                {"split": "part"},
             ),
             (
                 "a column twice",
@@ -1903,6 +2016,18 @@ OWN = [
                 "smiles,y\nCCO,yes\n",
                 ", line 2, column 'y' has 'yes'; expected 0 or 1, or true or false.",
                 {"task": "binary"},
+            ),
+            (
+                "two codings of an accent in a class",
+                "smiles,y\nCCO,m\u00e9\nCCN,me\u0301\nC,no\n",
+                r", column 'y' has the classes 'me\u0301' and 'm\xe9'; expected one spelling of a ",
+                {"task": "classes"},
+            ),
+            (
+                "two spaces in a class",
+                "smiles,y\nCCO,a b\nCCN,a  b\nC,no\n",
+                ", column 'y' has the classes 'a  b' and 'a b'; expected one spelling of a class.",
+                {"task": "classes"},
             ),
             (
                 "two spellings of a class",
@@ -2044,6 +2169,11 @@ OWN = [
                 " is compressed and damaged ",
             ),
             (
+                "half a bzip2 file",
+                bz2.compress(b"smiles\nCCO\n")[:-5],
+                " is compressed and damaged (Compressed data ended before the end-of-stream marker",
+            ),
+            (
                 "an array",
                 b"\x93NUMPY\x01\0smiles",
                 " is not a text file (it has zero bytes); expected a CSV",
@@ -2142,6 +2272,49 @@ OWN = [
         "None as the folder of an ensemble",
         call(load_ensemble, None),
         "None is not a folder; expected one that hold",
+    ),
+    ("an ensemble of nobody", call(Ensemble, []), "members has 0 predictor(s); expected two or mo"),
+    (
+        "an ensemble of two models",
+        lambda folder: lambda: Ensemble([load("csa/zinc"), load("csa-100k/molecules")]),
+        "members 0 and 1 cannot be one ensemble, because their data is ",
+    ),
+    (
+        "an atom to export that the model does not know",
+        lambda folder: lambda: tensors_of(load("csa/zinc"), [replaced_atom(99)]),
+        "graph 0: x has category 99 in column 0; expected 0 to 27.",
+    ),
+    (
+        "a table of pandas",
+        lambda folder: partial(
+            read_csv, "my.csv", "smiles", ["y"], "regression", table=DataFrame()
+        ),
+        "table is of type DataFrame; expected a TextTable, as read_text_table returns, or None.",
+    ),
+    (
+        "a seed beside a column of parts",
+        call(read_csv, "my.csv", "smiles", ["y"], "regression", "part", seed=1),
+        "seed is 1, which has no effect with the column 'part' as the split; expected split 'scaf",
+    ),
+    (
+        "the largest fragment of graphs",
+        lambda folder: partial(
+            own_recipe,
+            *("csa/zinc", "regression", ["y"], None),
+            largest_fragment=True,
+            num_node_types=(3,),
+        ),
+        "largest_fragment is True and features is None, which is for graphs that are no molecules;",
+    ),
+    (
+        "targets that are all unknown",
+        for_labels("regression", torch.tensor([NAN])),
+        "y is unknown (NaN) in all graphs; expected one known target or more.",
+    ),
+    (
+        "targets in three axes",
+        for_labels("regression", torch.zeros(1, 2, 2)),
+        "graph 0 has y of shape [1, 2, 2]; expected one axis, or two for several targets.",
     ),
     (
         "an ensemble of a model with one seed",
@@ -2640,6 +2813,25 @@ KINDS = [
         call(pair_kinds, CHAINS),
         "pair_kinds is given a list; expected a GraphBatch, such as collate(graphs) returns.",
     ),
+    (
+        "a head of a layer that updates no nodes",
+        lambda folder: (
+            ablated(
+                EGT(EGTConfig(d_model=8, d_edge=4, num_heads=2, num_layers=1, target="edge")),
+                [(0, 0)],
+            ).__enter__
+        ),
+        "layer 0 of EGT updates no nodes; expected a layer before it.",
+    ),
+    (
+        "kinds of pairs by distances that are lowered",
+        lambda folder: (
+            lambda: pair_kinds(
+                collate(encode([chain(6)], AddShortestPaths(2), AddRings(3))), near=3
+            )
+        ),
+        "distances are lowered to 2 or less, and nodes up to 3 hops apart are near; expected exact",
+    ),
     *(
         (f"heads that are {str(heads)[:20]!r}", call(without_head, heads), says)
         for heads, says in [
@@ -2784,6 +2976,12 @@ KINDS = [
             ([[0]], "adjacency is of type list; expected a tensor."),
             (torch.zeros(2), "adjacency is [2]; expected [B, n, n]."),
             (torch.zeros(1, 2, 3), "adjacency is [1, 2, 3]; expected [B, n, n]."),
+            (-torch.ones(1, 2, 2), "adjacency has the weight -1; expected finite weights, 0 or mo"),
+            (torch.full((1, 2, 2), NAN), "adjacency has the weight nan; expected finite weights"),
+            (
+                torch.ones(1, 2, 2, dtype=torch.complex64),
+                "adjacency is torch.complex64; expected real weights, or bool.",
+            ),
         ]
     ),
     (
@@ -3295,6 +3493,14 @@ COMMANDS = [
             "there is no published recipe for 'csl'; expected one of",
         ),
         (("results", "@"), "there is no finished run in "),
+        (
+            ("results", "@", "--all", "--dataset", "zink"),
+            "there is no dataset 'zink'; expected one",
+        ),
+        (
+            ("explore", "csa/zinc", "C", "--out", "@page.csv"),
+            "page.csv; expected the name of a web",
+        ),
         ((*TRAIN, "--form", "fused"), "form is 'fused' for gin-100k/zinc; expected a recipe "),
         *(
             ((*words, "--out", ""), "Invalid value for '--out': the path is empty; expected the n")

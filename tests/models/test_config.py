@@ -60,6 +60,11 @@ WRONG = [
     (CGTConfig, {"relative": "walk"}, "relative is 'walk'; expected one of 'walks', 'distances'"),
     (CGTConfig, {"clip": 5.0}, "clip is 5.0 and form is 'factorised'; expected another form"),
     (CGTConfig, {"clip": 0.0, "form": "direct"}, "clip is 0.0; expected"),
+    (
+        CGTConfig,
+        {"score": "additive", "chromatic": False},
+        "score is 'additive' and chromatic is False; expected chromatic=True",
+    ),
     (CGTConfig, {"d_model": 30}, "d_model is 30 and num_heads is 4; expected a d_model that is a"),
     (CGTConfig, {"node_steps": 0}, "node_steps is 0 and d_position is 28; expected both above 0"),
     (CGTConfig, {"d_position": 64}, "d_position below d_model, 64"),
@@ -78,6 +83,16 @@ WRONG = [
     (EGTConfig, {"node_dropout": True}, "node_dropout is True; expected a number from 0 to 1"),
     (EGTConfig, {"norm_eps": float("inf")}, "norm_eps is inf; expected a number above 0"),
     (EGTConfig, {"flip_signs": "pairs"}, "flip_signs is 'pairs' and svd_rank is 0; expected an"),
+    (
+        EGTConfig,
+        {"max_distance": 4},
+        "max_distance is 4 and structure is 'adjacency', which has no distances; expected struct",
+    ),
+    (
+        EGTConfig,
+        {"edge_dropout": 0.1, "variant": "simple"},
+        "edge_dropout is 0.1 and variant is 'simple', in which pairs never change; expected",
+    ),
     (EGTConfig, {"node_multiplier": 0.001}, "node_multiplier is 0.001 and the width is 64; expe"),
     (EGTConfig, {"num_node_types": (28, 0)}, "expected each entry to be a number above 0"),
     (EGTConfig, {"num_node_types": [28]}, "num_node_types is [28]; expected a tuple"),
