@@ -51,13 +51,13 @@ def test_other_c_libraries_are_left_as_they_are(monkeypatch):
 
 @pytest.mark.parametrize("command", ["train", "bench"])
 def test_commands_that_train_keep_freed_memory(command, monkeypatch, tmp_path):
-    class Kept(Exception):
+    class KeptError(Exception):
         """Raised in place of keeping memory, so that nothing is trained."""
 
     def stop() -> None:
-        raise Kept
+        raise KeptError
 
     monkeypatch.setattr(memory, "keep_freed_memory", stop)
     options = ["--out", str(tmp_path)] if command == "train" else []
     result = CliRunner().invoke(app, [command, "csa-100k/molecules", *options])
-    assert isinstance(result.exception, Kept)
+    assert isinstance(result.exception, KeptError)
