@@ -40,6 +40,10 @@ OPENS = "diazepam"
 """The first molecule of the home page and of the explainer: a model that reads no rings misses the
 penalty for its ring of seven atoms, so the choice of a model can be seen."""
 
+OPENS_ON = {"channel": 4, "i": 1, "j": 2}
+"""The first weight of the explainer's page: head 5 of Graphormer's layer 1, from C0 to N1. Of the
+weights above 0.3 of this layer it is the one whose cut moves the prediction most, by 0.33."""
+
 TITLES = {"graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE", "csa": "CSA"}
 
 SIZES = ("less than 0.1", "0.1 to 0.5", "more than 0.5")
@@ -121,7 +125,8 @@ def write(app, error) -> None:
     (first,) = (molecule for molecule in shown if molecule["name"] == OPENS)
     live = explorer.as_script(first_page(first))
     (folder / "home.js").write_text(f"{HOME}{code}\n{home}({live});", encoding="utf-8")
-    data = explorer.as_script({"models": listed, "molecules": shown, "opens": OPENS})
+    opens = {"molecule": OPENS} | OPENS_ON
+    data = explorer.as_script({"models": listed, "molecules": shown, "opens": opens})
     start = f"gtcourse.explain(document.getElementById('explainer'), {data});"
     (folder / "data.js").write_text(start, encoding="utf-8")
 

@@ -57,7 +57,7 @@ gtcourse.tour = (function () {
     },
     {
       title: "From the message to the prediction", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, changes: { cut: new Set(["graphormer,0,4,2,4"]) },
-      look: "made path", see: [".of-pair", ".path"],
+      look: "made path", cover: "onward", see: [".of-pair", ".path"],
       ask: ["We cut this one weight, so that C1 no longer gets O3’s message from head 5 of layer 1. The read-out reads [VNode] alone. After which layer does [VNode] first differ?", "after layer 1", "after layer 2", "after none"],
       right: ({ trace }) => {
         const first = trace.findIndex(({ readOut }) => readOut > 0);

@@ -513,7 +513,7 @@ def test_without_an_atom_nothing_is_compared_with_the_exact_value(explainer):
     assert "exact for whole diazepam" in host.locator(".key").inner_text()
     assert "exact" not in host.locator(".path").inner_text()
     host.get_by_role("button", name="undo: without C4").click()
-    assert "exact" in host.locator(".path").inner_text()
+    assert "exact for whole" not in host.locator(".key").inner_text()
     assert host.locator(".of-whole").count() == 0
 
 
@@ -600,12 +600,60 @@ def test_molecule_matrix_and_path_show_the_same_row_at_the_start(explainer):
     cells = host.locator(".cells rect").evaluate_all(fills)
     T = len(discs)
     tokens = T + 1  # [VNode] is the first
-    assert discs == cells[5 * tokens + 1 : 6 * tokens]  # the row of C4
-    assert host.locator(".of-pair").inner_text().startswith("C4 looks at N5")
+    assert discs == cells[tokens + 1 : 2 * tokens]  # the row of C0
+    assert host.locator(".of-pair").inner_text().startswith("C0 looks at N1")
     assert "layer 1, head 5" in host.locator("[data-scope] :checked").inner_text()
     host.locator("[data-scope]").select_option("model")
     assert host.locator(".molecule .disc").evaluate_all(fills) != discs
     assert host.locator(".cells rect").evaluate_all(fills) == cells
+
+
+def number_in(text: str) -> float:
+    return float(text.replace("\u2212", "-"))
+
+
+def test_the_softmax_of_a_path_names_the_power_and_the_sum_of_its_row(explainer):
+    host = explainer("#model=graphormer&molecule=aspirin&head=5&atom=C1&to=O3")
+    row = host.locator(".path li", has_text="softmax")
+    power, share, total = map(
+        number_in,
+        re.fullmatch(r"e([−\d.]+) / Σ es = ([\d.]+) / ([\d.]+)", row.locator("small").inner_text())
+        .groups(),
+    )  # fmt: skip
+    assert share == pytest.approx(math.exp(power), rel=0.006)
+    weight = float(row.locator("span").last.inner_text())
+    assert weight == pytest.approx(share / total, abs=6e-4)
+
+
+@pytest.mark.parametrize("kind", ["graphormer", "egt", "grpe", "csa"])
+def test_the_last_row_of_a_path_says_what_cutting_its_weight_changes(explainer, kind):
+    host = explainer(f"#model={kind}&molecule=aspirin&atom=C1&to=O3")
+    predicted = host.locator(".prediction b")
+    last = host.locator(".path li").last
+    said = re.search(r": ([−\d.]+) \((?:([+−][\d.]+)|no change)\)", last.inner_text())
+    before = number_in(predicted.inner_text())
+    reader = "[VNode] reads C1" if kind in ("graphormer", "grpe") else "all atoms read C1"
+    assert reader in host.locator(".path").inner_text()
+    host.get_by_role("button", name="Cut weight").click()
+    after = number_in(predicted.inner_text())
+    assert number_in(said[1]) == after
+    assert number_in(said[2] or "0") == pytest.approx(after - before, abs=0.0101)
+    assert "is cut" in last.inner_text()
+
+
+def test_cutting_the_first_weight_of_the_page_moves_the_prediction(explainer):
+    host = explainer()
+    by = host.locator(".path li").last.inner_text()
+    assert abs(number_in(re.search(r"\(([+−][\d.]+)\)", by)[1])) > 0.1
+
+
+def test_the_maps_of_csas_channels_are_numbered_row_by_row(explainer):
+    host = explainer("#model=csa")
+    boxes = host.locator(".maps button").evaluate_all(
+        """all => all.map((each) => [each.innerText.trim(), each.offsetTop, each.offsetLeft])"""
+    )
+    in_place = sorted(boxes, key=lambda box: box[1:])
+    assert [int(name) for name, *_ in in_place] == [*range(1, 53)]
 
 
 SMALL_LAPTOP = {"width": 1280, "height": 800}

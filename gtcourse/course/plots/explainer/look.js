@@ -139,7 +139,8 @@ gtcourse.look = (function () {
     [data-cover~="maps"] :is(.maps, .flow) canvas, [data-cover~="channels"] .maps canvas { opacity: 0; }
     [data-cover~="maps"] :is(.maps button, button.card), [data-cover~="channels"] .maps button { background-image: repeating-linear-gradient(45deg, var(--hatch, var(--soft)) 0 4px, transparent 4px 8px); }
     [data-cover] button[aria-pressed="true"] { --hatch: #ffffff30; }
-    [data-cover~="matrix"] .cells, [data-cover~="path"] .path :is(li > span:last-child, .from-row small) { visibility: hidden; }
+    [data-cover~="onward"] .path :is(.onward, .without) small { visibility: hidden; }
+    [data-cover~="matrix"] .cells, [data-cover~="path"] .path :is(li > span:last-child, :is(.from-row, .without) small) { visibility: hidden; }
 
     .body { flex: 1 0 100%; min-width: 0; display: grid; grid-template-columns: minmax(18rem, 22.5rem) minmax(0, 1fr); gap: 1.6rem; margin-top: .2rem; }
     .left, .right { min-width: 0; }
@@ -225,6 +226,10 @@ gtcourse.look = (function () {
       background: var(--soft); font-variant-numeric: tabular-nums; min-height: 1.24rem; line-height: 1.22; }
     .path li.total { background: none; font-weight: 600; border-top: 1px solid var(--line); }
     .path small { opacity: .85; font-size: 12.5px; font-weight: 400; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+    .frame .path li.wide { grid-template-columns: 4.8rem minmax(0, 1fr) auto; }
+    .path :is(sub, sup) { line-height: 0; }
+    .path small sup { font-size: 11px; vertical-align: .3em; }
+    .path small sub { font-size: 11px; vertical-align: -.15em; }
     .path button { padding: 0 .4rem; min-height: 24px; line-height: 1.2; }
     .vector { width: 5.6rem; height: .8rem; display: inline-block; vertical-align: middle; }
     .one { display: inline-block; width: 1rem; height: .8rem; vertical-align: middle; border-radius: 2px; margin-right: .3rem; }

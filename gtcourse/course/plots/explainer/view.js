@@ -1,6 +1,7 @@
 // The explainer's page: the whole model, one layer and one weight, and beside them the molecule; or two
 // models side by side, each with the same molecule, the same pair and the path of one of its weights.
-// gtcourse.explain(host, {models, molecules, opens}); `opens` is the molecule that is shown first; a model with `src` is fetched when it is chosen, by a
+// gtcourse.explain(host, {models, molecules, opens}); `opens` is what is shown first: a molecule and, of the
+// first model, a head or channel and the tokens i and j; a model with `src` is fetched when it is chosen, by a
 // script that calls gtcourse.deliver(name, model).
 //
 // What the pointer is on is previewed, what is clicked stays. Everything has its place from the
@@ -19,6 +20,7 @@
   const NAMED = 2;  // at most so many atoms are named in the sentence on what has changed
   const MOST_SHIFT = 4;  // of a bias, up and down
   const LONG_NAME = 24;  // letters of a SMILES string in a sentence
+  const MANY = 1000;  // from here on, exponentials are written without decimals
   const ALWAYS = 3;  // so many of the largest weights of a row are named
 
   async function fetched(model) {
@@ -733,8 +735,10 @@
       });
       rows.logit = { text: "logit s<sub>ij</sub>", label: of.clips && model.clip ? `the sum, within ±${model.clip}` : "the sum", more: "total",
         value: `${signed(0, mine(here.logits)[pair], widest, "currentColor")}<span class="number">${compared((_, layer) => mine(layer.logits)[pair])}</span>` };
-      rows.softmax = { text: "softmax of row", value: compared(shareOf), more: "from-row",
-        label: gone ? `${name(to)} is removed` : `${number(Math.exp(mine(here.logits)[pair]), 1)} of ${number(totalOf(run, here), 1)}` };
+      const [power, total] = [mine(here.logits)[pair], totalOf(run, here)];
+      const [share, all] = [Math.exp(power), total].map((x) => number(x, total < MANY ? 2 : 0));
+      rows.softmax = { text: "softmax", value: compared(shareOf), more: "from-row wide",
+        label: gone ? `${name(to)} is removed` : `e<sup>${number(power, 2)}</sup> / Σ e<sup>s</sup> = ${share} / ${all}` };
       if (here.gates) rows.gate = { kind: "gate", text: "× σ(G<sub>ij</sub>)", label: "gate", value: compared((_, layer) => mine(layer.gates)[pair]) };
       rows.weight = { text: "weight a<sub>ij</sub>", label: `${number(weight * T, 1)} × uniform`, more: "total from-row of-weight",
         value: `<span class="amount"><i style="width:${Math.min(100, 100 * weight * T / FULL)}%"></i><u style="left:${100 / FULL}%"></u></span>${
@@ -746,11 +750,31 @@
       rows.before = { kind: "node", text: "h<sub>i</sub> before", label: `${d} numbers`, value: vector((layer) => token(layer, "before"), ofTokens) };
       rows.after = { kind: "node", text: "h<sub>i</sub> after", label: "output", value: vector((layer) => token(layer, "after"), ofTokens) };
       const onward = state.beside ? `layers ${at + 2} to ${run.layers.length}` : `<button data-layer="${at + 1}">layer ${at + 2} →</button>`;
+      const reader = from < run.first ? `${name(from)} reads itself` : of.reads === "vnode" ? `[VNode] reads ${name(from)}` : `all atoms read ${name(from)}`;
       rows.next = last ? { kind: "node", text: "read-out", label: counts, value: of.end } :
-        { kind: "node", text: "next layer", label: "reads h<sub>i</sub>", value: onward };
-      rows.prediction = { text: "prediction", value: compared((each) => each.prediction, 2), more: "total",
-        label: state.molecule.value === null || !isWhole() ? "" : `exact ${number(state.molecule.value, 2)}` };
+        { kind: "node", text: "next layer", label: reader, value: onward, more: "onward" };
+      rows.prediction = { text: "prediction", value: compared((each) => each.prediction, 2), more: "total wide without",
+        label: withoutWeight({ model, run, layer: at, channel }, from, to) };
       return { rows, vectors };
+    }
+
+    const cuttings = new WeakMap();  // of a run: what it predicts without each weight that was asked for
+
+    /** In the last row of a path: what the model predicts without the message of this weight. For a weight that
+        the pointer passes over it is not computed. */
+    function withoutWeight({ model, run, layer: at, channel }, from, to) {
+      const cut = [model.kind, at, channel, from, to].join(",");
+      const now = run === result ? changes() : { ...gtcourse.models.unchanged(), removed: removed() };
+      if (now.cut.has(cut)) return "a<sub>ij</sub> is cut";
+      if (!cuttings.has(run)) cuttings.set(run, new Map());
+      const known = cuttings.get(run);
+      if (!known.has(cut)) {
+        if (hover) return "";
+        known.set(cut, gtcourse.models.run(model, state.molecule, { ...now, cut: new Set([...now.cut, cut]) }).prediction);
+      }
+      const by = known.get(cut) - run.prediction;
+      const moved = Math.abs(by) < 5e-4 ? "no change" : `${by > 0 ? "+" : ""}${number(by, 3)}`;
+      return `without a<sub>ij</sub>: ${number(known.get(cut), 2)} (${moved})`;
     }
 
     /** Draws the vectors of paths into the canvases of a place, in order. */
@@ -1372,7 +1396,7 @@
     });
 
     gtcourse.tour?.(find(".tour"), visit, remembered);  // in the book
-    const opening = host.dataset.start === undefined && data.opens ? { molecule: data.opens, i: null, j: null } : {};
+    const opening = host.dataset.start === undefined && data.opens ? { i: null, j: null, ...data.opens } : {};
     return visit(remembered() ?? { kind: host.dataset.start, ...opening });
   };
 })();
