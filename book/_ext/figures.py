@@ -3,7 +3,8 @@
 A chapter's text has its captions as paragraphs in italics, which Colab shows as well. Here they
 are put into a ``<figure>`` with the cell's output, or with the table that the text holds, and
 numbered, figures and tables apart: "Figure 6.2". A figure that a phone shows much smaller than it
-was made has a button below it, with which ``_static/book.js`` opens it at its own size.
+was made has a button below it, with which ``_static/book.js`` opens it at its own size. What can be
+played with is numbered by ``pictures.py``, together with its pictures.
 """
 
 import re
@@ -27,11 +28,16 @@ MARKS = re.compile(r'<use [^>]*? style="([^"]*)"/>(?:\s*<use [^>]*? style="\1"/>
 PATH = re.compile(r' d="([MLHVCQZz\d\s.-]+)"')
 COMMAND = re.compile(r"\s*([MLHVCQZz])\s*")
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
+WIDGET = re.compile(r"<div data-(?:attention|calculator|heads|signs)=")  # of plots.interactive
 # Matplotlib puts the numbers into double quotation marks, RDKit into single ones.
 WIDTH = re.compile(
     r"""<svg\b[^>]*?\sviewBox=["'][-\d.]+ [-\d.]+ ([\d.]+) [\d.]+["'][^>]*?\srole="img\""""
 )
 POINT = 4 / 3  #: pixels
+# A hyphen before a number, in a table or a drawing.
+MINUS = re.compile(r"(<(?:td|text)\b[^>]*>)-(?=\d)")
+FOLDED = "tag_fold-table"  # of a cell with this tag
+OPENING = '<details class="numbers"><summary>The numbers of the figure as a table</summary>'
 PROSE = 60  #: characters of a cell that holds a sentence
 MANY_COLUMNS = 4
 WIDE = 480  #: pixels; a phone draws a figure of this width at 70 % of its size
@@ -52,6 +58,10 @@ def number_figures(app: Sphinx, document: nodes.document, page: str) -> None:
         kind = kind_of(output)
         if caption is None:
             continue
+        if is_widget(output):
+            caption.parent["classes"].append("interactive")
+            continue
+        fold(caption.parent)
         count_seeds_once(caption)
         count[kind] += 1
         number = f"{kind} {chapter}{count[kind]}"
@@ -114,6 +124,20 @@ def kind_of(output: nodes.Node) -> str:
     if re.search("<svg|<img|<script", raw) or next(iter(output.findall(nodes.image)), None):
         return "Figure"
     return "Table"  # numbers in lines, too
+
+
+def fold(figure: nodes.figure) -> None:
+    """A table that repeats a figure's numbers is folded, if its cell has the tag ``fold-table``."""
+    cell = figure.parent
+    if FOLDED not in cell.get("classes", []):
+        return
+    at = cell.index(figure)
+    cell.insert(at, nodes.raw("", OPENING, format="html"))
+    cell.insert(at + 2, nodes.raw("", "</details>", format="html"))
+
+
+def is_widget(output: nodes.Node) -> bool:
+    return any(WIDGET.search(raw.astext()) for raw in output.findall(nodes.raw))
 
 
 def with_caption(output: nodes.Element) -> nodes.caption | None:
@@ -207,6 +231,11 @@ def shrink_figures(app: Sphinx, document: nodes.document, page: str) -> None:
     rewrite(document.findall(nodes.raw), partial(PATH.sub, without_spaces))
 
 
+def write_minus_signs(app: Sphinx, document: nodes.document, page: str) -> None:
+    """Numbers below zero have the minus sign of the text, not Python's hyphen."""
+    rewrite(document.findall(nodes.raw), partial(MINUS.sub, "\\1\N{MINUS SIGN}"))
+
+
 def grouped(marks: re.Match) -> str:
     style = f' style="{marks[1]}"'
     return f"<g{style}>{marks.group().replace(style, '')}</g>"
@@ -232,5 +261,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", hide_directives)
     app.connect("doctree-resolved", shrink_figures)
     app.connect("doctree-resolved", hold_short_heads)
+    app.connect("doctree-resolved", write_minus_signs)
     app.connect("doctree-resolved", mark_prose)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,9 +4,9 @@
 both go into one script beside the page. Where scripts do not run there is a still picture, and a
 sentence says what can be done with it.
 
-They are numbered like the figures ("Interactive 8.1"), together with the wall of twins. The section
-of a picture has to mention it, as "the picture below" or "the picture at the end of this section",
-and these words become a link to it.
+They are numbered like the figures ("Interactive 8.1"), together with the wall of twins and with the
+widgets that cells show (``plots.interactive``). The section of a picture has to mention it, as "the
+picture below" or "the picture at the end of this section", and these words become a link to it.
 """
 
 import json
@@ -226,7 +226,8 @@ def number(app, document: nodes.document, page: str) -> None:
         label = f"Interactive {int(chapter[1])}.{count}"
         picture["ids"] = [nodes.make_id(label.replace(".", "-"))]
         picture[-1].insert(0, [nodes.strong(label, label), nodes.Text(". ")])
-        link(picture)
+        if picture["names"]:  # a widget has none: the text right above it introduces it
+            link(picture)
 
 
 def link(picture: nodes.figure) -> None:

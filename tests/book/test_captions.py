@@ -1,12 +1,16 @@
 """Captions of tables: the paragraph in italics below a table becomes a numbered caption."""
 
 import importlib
+from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
+from docutils.utils import new_document
 from sphinx.application import Sphinx
 
 from tools.paths import ROOT
+
+HTML = SimpleNamespace(builder=SimpleNamespace(format="html"))
 
 
 @pytest.fixture
@@ -28,6 +32,45 @@ def test_a_table_above_ordinary_text_has_no_caption(figures):
     table = nodes.table()
     nodes.container("", table, nodes.paragraph("", "Errors on ZINC."))
     assert figures.with_caption(table) is None
+
+
+def cell(html, *classes):
+    """A cell whose output is a piece of HTML, with a caption below it."""
+    output = nodes.container("", nodes.raw("", html, format="html"), classes=["cell_output"])
+    shown = nodes.container("", output, classes=["cell", *classes])
+    page = nodes.section("", shown, nodes.paragraph("", "", nodes.emphasis("", "Errors.")))
+    document = new_document("page")
+    document += page
+    return document, shown
+
+
+def test_a_table_that_repeats_a_figure_is_folded_below_a_sentence(figures):
+    document, shown = cell("<table><tr><td>-2.44</td></tr></table>", "tag_fold-table")
+    figures.number_figures(HTML, document, "notebooks/06_graphormer")
+    opening, figure, closing = shown
+    assert opening.astext().startswith("<details")
+    assert figure[-1].astext() == "Table 6.1. Errors."
+    assert closing.astext() == "</details>"
+
+
+def test_a_widget_is_numbered_among_the_interactive_pictures(figures, monkeypatch):
+    pictures = importlib.import_module("pictures")
+    document, shown = cell('<div data-signs="1a"></div><script>draw();</script>')
+    figures.number_figures(HTML, document, "notebooks/04_positional_encodings")
+    pictures.number(HTML, document, "notebooks/04_positional_encodings")
+    (figure,) = shown
+    assert figure["classes"] == ["interactive"]
+    assert figure[-1].astext() == "Interactive 4.1. Errors."
+
+
+def test_negative_numbers_in_tables_and_drawings_have_a_minus_sign(figures):
+    html = '<td style="a">-2.44</td><text x="-3">-5.6</text><td>a-1</td><script>x = -1</script>'
+    document, _ = cell(html)
+    figures.write_minus_signs(HTML, document, "notebooks/01_self_attention")
+    (raw,) = document.findall(nodes.raw)
+    assert raw.astext() == (
+        '<td style="a">−2.44</td><text x="-3">−5.6</text><td>a-1</td><script>x = -1</script>'
+    )
 
 
 def test_a_figure_has_one_number(figures, tmp_path):
