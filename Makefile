@@ -18,6 +18,9 @@ PACKAGE_TESTS := $(addprefix tests/,bad_input course encodings faults graphs mod
 # One thread a process (two OpenMP threads on a busy machine are far slower than one); no bars in outputs.
 export OMP_NUM_THREADS := 1
 export PYTHONHASHSEED := 0
+# glibc keeps the memory that a process has freed: steps need not fetch it again (gtcourse.train.memory).
+export MALLOC_MMAP_MAX_ := 0
+export MALLOC_TRIM_THRESHOLD_ := 1099511627776
 unexport PYTHONPATH
 # Tests start Python dozens of times; what it has compiled once it may keep.
 unexport PYTHONDONTWRITEBYTECODE
