@@ -290,7 +290,7 @@
       const heading = state.beside ? `<span class="long">penalised logP · </span>${about().title}` : "penalised logP";
       find(".prediction").innerHTML = `${heading} ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
         ${state.beside ? `· ${ABOUT[state.beside.kind].title} <b>${number(other.prediction, 2)}</b>` : ""}
-        ${value === null ? "<small>· exact: not computed here</small>" : `<span class="${isWhole() ? "" : "of-whole"}">· exact ${number(value, 2)}</span>`}`;
+        ${value === null ? "<small>· exact: not known</small>" : `<span class="${isWhole() ? "" : "of-whole"}">· exact ${number(value, 2)}</span>`}`;
       const values = data.molecules.map((molecule) => molecule.value);
       const others = moved || state.beside ? [] : Object.entries(state.molecule.predictions ?? {}).filter(([kind]) => kind !== state.model.kind);
       const shown = [now, before.prediction, other?.prediction ?? now];  // of the reader's molecules and changes, some lie beyond the others
