@@ -1,19 +1,22 @@
 """Still pictures of what runs in the pages, for readers without scripts.
 
 ``python -m tools.stills`` opens the built book in Chromium and photographs each picture at its
-start, in the light, into ``book/_static/stills``. Run it when a picture changes, then build the
-book again.
+start, in the light, into ``book/_static/stills``, and the explainer for the Readme. Run it when a
+picture changes, then build the book again. ``python -m tools.stills readme`` photographs only the
+explainer for the Readme.
 """
 
+import sys
 from io import BytesIO
 
-from PIL import Image
+from PIL import Image, ImageOps
 
 from book._ext.pictures import PICTURES
 from tools import chromium
 from tools.paths import HTML, ROOT
 
 OUT = ROOT / "book/_static/stills"
+README = ROOT / "book/_static/readme.png"
 
 PAGES = {name: page for name, (page, _) in PICTURES.items()} | {
     "twins": "notebooks/04_positional_encodings",
@@ -34,6 +37,23 @@ QUIET = """
 #score input { visibility: hidden !important; }
 .picture, #twins { border: 0 !important; padding: 0 !important; }
 """
+
+# The explainer alone, as wide as the Readme shows it.
+ALONE = """
+.bd-sidebar-primary, .bd-sidebar-secondary { display: none !important; }
+.bd-main .bd-content .bd-article-container { max-width: none !important; padding: 0 !important; }
+"""
+
+
+def photograph_for_readme(page, address: str) -> None:
+    page.set_viewport_size({"width": 1264, "height": 1400})
+    page.goto(f"{address}/{PAGES['explainer']}.html")
+    page.add_style_tag(content=QUIET + ALONE)
+    place = page.locator("#explainer")
+    place.locator(READY["explainer"]).first.wait_for()
+    page.wait_for_timeout(500)  # until the drawings have the size of their new place
+    image = Image.open(BytesIO(place.screenshot())).convert("RGB")
+    ImageOps.expand(image, border=12, fill="white").quantize(256).save(README, optimize=True)
 
 
 def photograph(page, address: str, name: str) -> bytes:
@@ -67,8 +87,11 @@ def main() -> None:
         page = running.new_page(
             viewport=WINDOW, reduced_motion="reduce", color_scheme="light", device_scale_factor=1.25
         )
-        for name in PAGES:
-            (OUT / f"{name}.webp").write_bytes(photograph(page, address, name))
+        if sys.argv[1:] != ["readme"]:
+            for name in PAGES:
+                (OUT / f"{name}.webp").write_bytes(photograph(page, address, name))
+        page = running.new_page(reduced_motion="reduce", color_scheme="light")
+        photograph_for_readme(page, address)
 
 
 if __name__ == "__main__":
