@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from book._ext.core import PLANS, core_sections, core_text
 from gtcourse import load_dataset
 from gtcourse.course.costs import step_costs
 from gtcourse.course.records import measurement
@@ -45,7 +46,10 @@ METHODS = {
 """The ways to find shortest paths, by their names in the record, in the order of the table."""
 TAKES = re.compile(r"^\| Takes \|.*$", re.M)
 READING = re.compile(r"\d+ to \d+ minutes to read a chapter")
+HOURS = re.compile(r"about [\d½]+ hours to read, or about [\d½]+ hours for the core sections")
 HOME = ROOT / "book" / "intro.md"
+HOW_TO_READ = ROOT / "book" / "how_to_read.md"
+TEACH = ROOT / "book" / "teach.md"
 
 
 def title(chapter: Path) -> str:
@@ -251,14 +255,33 @@ def with_reading_times() -> str:
     return text
 
 
+def with_hours(text: str) -> str:
+    """A page's text with the hours that all chapters take to read, and those of their core."""
+    texts = [path.read_text(encoding="utf-8") for path in chapters()]
+    core = core_sections((ROOT / PLANS).read_text(encoding="utf-8"))
+    complete = hours(sum(map(reading, texts)))
+    essential = hours(sum(reading(core_text(each, core)) for each in texts))
+    said = f"about {complete} hours to read, or about {essential} hours for the core sections"
+    text, count = HOURS.subn(said, text)
+    if count != 1:
+        raise ValueError(f"a page says {count} times how long reading takes; expected once")
+    return text
+
+
+def hours(minutes_in_all: int) -> str:
+    """Of minutes, to the nearest half: "9½"."""
+    whole, half = divmod(round(minutes_in_all / 30), 2)
+    return f"{whole or ''}{'½' if half else ''}"
+
+
 PAGES: dict[Path, Callable[[], dict[str, str]]] = {
     RESULTS / "index.md": results_tables,
     RESULTS / "runs.md": runs_tables,
     RESULTS / "divergence.md": divergence_tables,
     RESULTS / "published.md": published_tables,
     ROOT / "book" / "benchmarks" / "index.md": benchmark_tables,
-    ROOT / "book" / "how_to_read.md": run_time_tables,
-    ROOT / "book" / "teach.md": teacher_tables,
+    HOW_TO_READ: run_time_tables,
+    TEACH: teacher_tables,
     ROOT / "book" / "which_model.md": evidence,
 }
 
@@ -270,7 +293,8 @@ def pages() -> dict[Path, str]:
         if page in PROSE:
             text = filled(page, text)
         texts[page] = text
-    return texts | {HOME: with_reading_times()}
+    texts[HOME] = with_reading_times()
+    return texts | {page: with_hours(texts[page]) for page in (HOME, HOW_TO_READ, TEACH)}
 
 
 def main() -> int:

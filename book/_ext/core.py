@@ -8,6 +8,7 @@ and what the plans of other chapters ask students to have read. The remaining se
 
 import re
 import sys
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -93,8 +94,14 @@ def minutes(app: Sphinx, path: Path, listed: set[str]) -> tuple[int, int]:
     from tools.times import reading
 
     text = path.read_text(encoding="utf-8")
-    parts = [part for part in HEADING.split(text) if part.split(" ")[0] in listed]
-    return reading("\n\n".join(parts)), reading(text)
+    return reading(core_text(text, listed)), reading(text)
+
+
+def core_text(text: str, listed: Iterable[str]) -> str:
+    """Those sections of a chapter's text that are listed."""
+    wanted = set(listed)
+    parts = (part for part in HEADING.split(text) if part.split(" ")[0] in wanted)
+    return "\n\n".join(parts)
 
 
 def row(takes: nodes.row, marked: dict[str, nodes.section], times: tuple[int, int]) -> nodes.row:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools import times
+from tools import tables, times
 
 TEXT = """---
 jupytext: not prose
@@ -27,6 +27,11 @@ Not on the way.
 def test_reading_time_counts_the_prose_up_to_the_exercises():
     assert times.words(TEXT) == 9  # A title, Two words, Don’t count x or code
     assert times.reading(TEXT) == 5
+
+
+@pytest.mark.parametrize(("minutes", "said"), [(575, "9½"), (305, "5"), (29, "½"), (44, "½")])
+def test_hours_are_told_to_the_nearest_half(minutes, said):
+    assert tables.hours(minutes) == said
 
 
 @pytest.mark.parametrize(
