@@ -4,6 +4,7 @@ import re
 
 import pytest
 import torch
+from playwright.sync_api import expect
 
 from gtcourse.course import plots
 from gtcourse.course.costs import StepFormula
@@ -116,3 +117,31 @@ def test_the_calculator_evaluates_the_formulas(shown):
     assert "whole number from 1 to 100,000" in page.locator("#nodes-error").inner_text()
     page.locator("[data-of=nodes]").press("Home")
     assert page.locator("input[name=nodes]").input_value() == "1"
+
+
+def test_in_dark_mode_the_sliders_and_the_marks_of_the_widgets_can_be_told_from_the_page(
+    page, book
+):
+    page.emulate_media(color_scheme="dark")
+    page.goto(f"{book}/notebooks/12_from_a_laptop_to_a_cluster.html")
+    for slider in page.locator("[data-calculator] input[type=range]").all():
+        expect(slider).to_have_css("accent-color", "rgb(122, 180, 238)")
+    page.goto(f"{book}/notebooks/04_positional_encodings.html")
+    colours = page.locator("[data-signs] .track i").evaluate_all(
+        "all => [...new Set(all.map((mark) => getComputedStyle(mark).backgroundColor))]"
+    )
+    assert len(colours) == 3  # of three models
+    for colour in colours:
+        shares = [float(share) for share in re.findall(r"[\d.]+", colour)]
+        assert contrast(shares, [18 / 255] * 3) > 4.5
+
+
+def contrast(one: list[float], other: list[float]) -> float:
+    """Of two colours, whose parts are from 0 to 1, as WCAG 2 defines it."""
+    light, dark = sorted(map(luminance, (one, other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: list[float]) -> float:
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]

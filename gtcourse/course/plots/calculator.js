@@ -9,7 +9,7 @@
     * { box-sizing: border-box; }
     .controls > * { flex: 1 1 9rem; min-width: 0; font-size: .85em; }
     label { display: flex; flex-direction: column; }
-    input[type="range"] { width: 100%; height: 1.75rem; padding: 0; border: 0; accent-color: ${data.mark}; }
+    input[type="range"] { width: 100%; height: 1.75rem; padding: 0; border: 0; accent-color: var(--gtcourse-accent, ${data.mark}); }
     input[aria-invalid="true"] { border: 2px solid ${data.other}; }
     .error:not(:empty) { display: block; margin-top: .2rem; border-left: .25rem solid ${data.other}; padding-left: .4rem; }
     select, input { font: inherit; color: inherit; background: transparent; max-width: 100%;

@@ -26,7 +26,7 @@
     .track { position: relative; height: 1.3rem; margin: 0 .5rem;
       border-bottom: 1px solid var(--line); }
     .track i { position: absolute; top: .15rem; height: 1rem; width: 2px; margin-left: -1px;
-      opacity: .35; }
+      background: color-mix(in srgb, var(--of) 60%, currentColor); }
     .track u { position: absolute; top: 0; height: 1.3rem; border-left: 2px dashed currentColor;
       margin-left: -1px; }
     .track b { position: absolute; top: .15rem; width: 1rem; height: 1rem; margin-left: -.5rem;
@@ -59,7 +59,7 @@
     ${data.models.map((model) => `<div class="model"><div><span>${text(model.name)}</span>
       <span class="number"></span></div><div class="track" aria-hidden="true">${
       [...new Set(model.answers)].map((answer) =>
-        `<i style="left:${share(answer)}%;background:${model.color}"></i>`).join("")}
+        `<i style="left:${share(answer)}%;--of:${model.color}"></i>`).join("")}
       ${known ? `<u style="left:${share(data.exact)}%"></u>` : ""}
       <b style="background:${model.color}"></b></div></div>`).join("")}
     <div class="ends"><span>${number(lowest, digits)}</span>

@@ -11,7 +11,7 @@ gtcourse.widget = (function () {
       border: 1px solid var(--line); border-radius: .3rem; padding: .2rem .5rem; max-width: 100%; }
     button { cursor: pointer; }
     option { color: CanvasText; background: Canvas; }
-    input[type="range"] { padding: 0; width: 100%; height: 1.75rem; accent-color: ${data.mark}; }
+    input[type="range"] { padding: 0; width: 100%; height: 1.75rem; accent-color: var(--gtcourse-accent, ${data.mark}); }
     :focus-visible { outline: 2px solid ${data.mark}; outline-offset: 2px; }
     svg { display: block; overflow: visible; } svg text { fill: currentColor; font-size: 13px; }
     .number { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
