@@ -40,6 +40,9 @@ FOLDED = "tag_fold-table"  # of a cell with this tag
 OPENING = '<details class="numbers"><summary>The numbers of the figure as a table</summary>'
 PROSE = 60  #: characters of a cell that holds a sentence
 MANY_COLUMNS = 4
+STARTS_AS_NUMBER = re.compile(r"[−+-]?\d")
+WORDED = 16  #: characters of a cell on average, which three columns of a phone break into lines
+WITHOUT_LABELS = ("book/ledger", "book/notation")  #: their cells say themselves what they are
 WIDE = 480  #: pixels; a phone draws a figure of this width at 70 % of its size
 ENLARGE = '<button type="button" class="enlarge">Enlarge this figure</button>'
 
@@ -213,6 +216,44 @@ def mark_prose(app: Sphinx, document: nodes.document, page: str) -> None:
                 entry["classes"].append("prose")
 
 
+def label_rows(app: Sphinx, document: nodes.document, page: str) -> None:
+    """Tables of words get a label in each cell, for phones: ``book.css`` makes a row a block."""
+    if app.builder.format != "html" or page in WITHOUT_LABELS:
+        return
+    for table in document.findall(nodes.table):
+        if is_worded(table):
+            table["classes"].append("worded")
+            heads = [entry.astext() for entry in next(iter(table.findall(nodes.thead)))[-1]]
+            for row in next(iter(table.findall(nodes.tbody))):
+                for head, entry in list(zip(heads, row, strict=True))[1:]:
+                    add_label(entry, head)
+
+
+def is_worded(table: nodes.table) -> bool:
+    """Whether a table with a head of one row has many columns for what its cells say.
+
+    Where most cells are numbers, a reader compares the rows of a column.
+    """
+    if not table.children or any(is_output(above) for above in ancestors(table)):
+        return False
+    heads = [*table.findall(nodes.thead)]
+    cells = [entry.astext().strip() for entry in table.findall(nodes.entry)]
+    columns = len([*table.findall(nodes.colspec)])
+    if not heads or len(heads[0]) != 1 or columns < 3 or len(cells) % columns:
+        return False
+    numbers = [cell for cell in cells[columns:] if STARTS_AS_NUMBER.match(cell)]
+    if 2 * len(numbers) > len(cells) - columns:
+        return False
+    return sum(map(len, cells)) / len(cells) >= WORDED
+
+
+def add_label(entry: nodes.entry, head: str) -> None:
+    if not entry.astext().strip():
+        entry["classes"].append("none")
+    elif isinstance(entry[0], nodes.paragraph) and head:
+        entry[0].insert(0, nodes.inline("", f"{head}: ", classes=["label"]))
+
+
 def held_head(head: re.Match) -> str:
     return head[1] + held(head[2]) + head[3]
 
@@ -262,5 +303,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", shrink_figures)
     app.connect("doctree-resolved", hold_short_heads)
     app.connect("doctree-resolved", write_minus_signs)
+    app.connect("doctree-resolved", label_rows)
     app.connect("doctree-resolved", mark_prose)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,8 @@
-"""Long lines of code, marked so that a phone can go on below and further to the right.
+"""Long lines of output, marked so that a phone can go on below and further to the right.
 
 A line breaks between words and, in a word that is longer than a phone's row, after a bracket, a
-comma, a dot or "=". On wider windows nothing changes. A long name in a text can break there as
-well, and after "/".
+comma, a dot or "=". On wider windows nothing changes, and code scrolls. A long name in a text can
+break there as well, and after "/".
 """
 
 import re
@@ -13,7 +13,10 @@ LONG = 38  #: characters in the row of a narrow phone
 WORD = 34  #: of a word; it stands further to the right
 NAME = 21  #: of a name in a text, from which it can break
 
-CODE = re.compile(r'(<div class="highlight"><pre>)(.*?)(</pre>)', re.DOTALL)
+OUTPUT = re.compile(
+    r'(<div class="output (?![^"]*\bsource\b)[^"]*"><div class="highlight"><pre>)(.*?)(</pre>)',
+    re.DOTALL,
+)
 PART = re.compile(r"(<span[^>]*>)([^<]*)(</span>)|([^<]+)|(<[^>]*>)")
 BREAK = re.compile(r"(?<=[(\[{,=.])(?=[^\s<])")
 NAMED = re.compile(rf'(<span class="pre">)([^<]{{{NAME},}})(</span>)')
@@ -23,7 +26,7 @@ MARKED = '<span class="line"'
 
 
 def with_long_lines(page: str) -> str:
-    return CODE.sub(lambda found: found[1] + broken(found[2]) + found[3], page)
+    return OUTPUT.sub(lambda found: found[1] + broken(found[2]) + found[3], page)
 
 
 def with_breakable_names(page: str) -> str:
@@ -31,7 +34,7 @@ def with_breakable_names(page: str) -> str:
 
 
 def broken(code: str) -> str:
-    """Code in marks, its long lines each in a mark of its own."""
+    """An output in marks, its long lines each in a mark of its own."""
     if MARKED in code:  # a page that was not written again
         return code
     *lines, last = lines_of(code)

@@ -2,7 +2,7 @@
 The terms of the glossary are sections of their own, each with the section that introduces it, and
 so are the classes and functions of the package, each with the first paragraph that describes it.
 Beside the sections there are the numbered figures, tables and interactives, by which a reader who
-types "table 8.1" finds it.
+types "table 8.1" finds it, and the rows of the ledger for one who types "eq 7".
 
 Sphinx's own index finds pages and is dropped (``offline.py``). While pages are read, each section's
 title, address and prose are collected here, and ``_static/search.js`` ranks them while
@@ -36,6 +36,8 @@ GONE = (
 BLOCKS = (nodes.paragraph, nodes.row, nodes.admonition)
 NUMBERED = re.compile(r"(?:Figure|Table|Interactive) \d+\.\d+")
 CHAPTER = re.compile(r"notebooks/\d")
+LEDGER = "book/ledger"
+EQUATION = re.compile(r"Eq\. (\d+): (.+)")
 ENGLISH = SearchEnglish({})
 
 
@@ -58,6 +60,8 @@ def collect(app: Sphinx, document: nodes.document) -> None:
         for part in document.findall(desc)
         if part["objtype"] in ("class", "exception", "function") and part[0]["ids"]
     ]
+    if page == LEDGER:
+        sections_by_page(app.env)[page] += equations(page, title, document)
     for part in document.findall(glossary):
         sections_by_page(app.env)[page] += [
             term(page, title, item) for item in part.findall(nodes.definition_list_item)
@@ -76,6 +80,40 @@ def term(page: str, title: str, item: nodes.definition_list_item) -> dict:
         "text": " ".join(without_gaps(text_of(definition)).split()),
         "names": names,
     }
+
+
+def equations(page: str, title: str, document: nodes.document) -> list[dict]:
+    """The ledger's rows of numbered equations, each of which gets an address."""
+    found = []
+    for paper in document.findall(nodes.section):
+        tables = [child for child in paper if isinstance(child, nodes.table)]
+        for row in (row for table in tables for row in table.findall(nodes.row)):
+            equation = EQUATION.match(first_line(row[0]))
+            if equation is None:
+                continue
+            name = f"{paper[0].astext()}, Eq. {equation[1]}"
+            row["ids"] = [nodes.make_id(name)]
+            explained = " and ".join(filter(None, text_of(row[1]).strip(" ·\n").split("\n")))
+            found.append(
+                {
+                    "page": title,
+                    "title": f"{name}: {equation[2]}",
+                    "number": equation[1],
+                    "url": f"{page}.html#{row['ids'][0]}",
+                    "text": f"Explained in {explained}. The row names the code and its tests.",
+                }
+            )
+    return found
+
+
+def first_line(cell: nodes.entry) -> str:
+    """Its text up to a line break, which is raw HTML."""
+    text = ""
+    for part in cell[0].children if cell.children else ():
+        if isinstance(part, nodes.raw):
+            break
+        text += text_of(part)
+    return text.strip()
 
 
 def code(page: str, title: str, described: desc) -> dict:
@@ -226,14 +264,21 @@ def write(app: Sphinx, error: Exception | None) -> None:
     terms = [each for each in sections if "names" in each]
     for each in terms:
         each["introduced"] = introduced(each, terms, chapters)
+    of_ledger = [each for each in sections if "number" in each]
     sections = [
-        {key: value for key, value in each.items() if key != "emphasised"} for each in sections
+        {key: value for key, value in each.items() if key != "emphasised"}
+        for each in sections
+        if "number" not in each
     ]
     files = [captions_of(app, page) for page in sorted(pages)]
     captions = [each for file in files for each in json.loads(file.read_text(encoding="utf-8"))]
     content = "".join(
         f"const {name} = {json.dumps(listed, ensure_ascii=False)};\n"
-        for name, listed in (("SECTIONS", sections), ("CAPTIONS", captions))
+        for name, listed in (
+            ("SECTIONS", sections),
+            ("CAPTIONS", captions),
+            ("EQUATIONS", of_ledger),
+        )
     )
     Path(app.outdir, "_static", "sections.js").write_text(content, encoding="utf-8")
 
@@ -244,5 +289,5 @@ def setup(app: Sphinx) -> dict:
     app.connect("env-merge-info", merge)
     app.connect("doctree-resolved", store_captions, priority=950)  # once they are numbered
     app.connect("build-finished", write)
-    # Pages that were stored before they had their code and captions are read again.
-    return {"env_version": 1, "parallel_read_safe": True, "parallel_write_safe": False}
+    # Pages that were stored before they had their code, captions and equations are read again.
+    return {"env_version": 2, "parallel_read_safe": True, "parallel_write_safe": False}

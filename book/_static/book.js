@@ -84,13 +84,18 @@ function reachScrolling() {
     const places = changes.map((change) => change.target);
     places.forEach(fitTable);  // those of a folded section have no width at first
     reach(places);
+    places.filter((place) => place.matches(said)).forEach(sayMore);
   });
   all.forEach((place) => sizes.observe(place));
   all.forEach((place) => place.addEventListener("scroll", () => fade(place), { passive: true }));
   document.fonts.addEventListener("loadingdone", () => reach(all));
 }
 
+const saidOf = new WeakSet();  // places of which words have said that they scroll
+
 function sayMore(place) {
+  if (saidOf.has(place)) return;
+  saidOf.add(place);
   const words = element("span", { className: "more", textContent: "scroll →", ariaHidden: "true" });
   let outermost = place;  // what clips, would clip the words as well; what is folded, folds them
   for (let above = place; !above.matches(".bd-article, details"); above = above.parentElement)
@@ -296,6 +301,16 @@ function showWhere() {
   });
 }
 
+// On a phone, the theme's buttons that start, download and edit a page wait behind one (book.css).
+function offerMoreButtons() {
+  const bar = document.querySelector(".bd-header-article .article-header-buttons");
+  if (!bar?.querySelector(".dropdown")) return;
+  const more = element("button", { type: "button", className: "btn btn-sm more-buttons",
+    ariaLabel: "Run, download or edit this page", ariaExpanded: "false", textContent: "⋯" });
+  more.addEventListener("click", () => { more.ariaExpanded = bar.classList.toggle("all"); });
+  bar.querySelector(".theme-switch-button").before(more);
+}
+
 // Under a chapter's title, a switch that leaves the core. A folded section opens at its button, and for a link
 // that leads into it.
 function offerCore() {
@@ -340,6 +355,22 @@ function offerCore() {
   openTarget();
 }
 
+// On a phone, long code is folded to a line that opens it (fold.py), also for a link to a place in it.
+function openCode() {
+  const turn = (fold, isOpen) => fold?.setAttribute("aria-expanded", isOpen);
+  for (const fold of document.querySelectorAll(".bd-article .fold"))
+    fold.addEventListener("click", () => turn(fold, fold.getAttribute("aria-expanded") !== "true"));
+  const openTarget = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const fold = target && target.closest(".bd-article :has(> .fold)")?.querySelector(":scope > .fold");
+    if (!fold || fold.getAttribute("aria-expanded") === "true") return;
+    turn(fold, true);
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", openTarget);
+  openTarget();
+}
+
 // A field that leaves of the page's tables, or of its terms, only those with all of its words.
 function addFilter() {
   const place = document.querySelector(".bd-article .filter");
@@ -377,7 +408,7 @@ function addSorting() {
         const order = head.ariaSort === "ascending" ? "descending" : "ascending";
         heads.forEach((each) => { each.ariaSort = null; });
         head.ariaSort = order;
-        const key = (row) => row.cells[column].textContent.trim();
+        const key = (row) => row.cells[column].innerText.trim();  // without a phone's label
         const number = (text) => parseFloat(text.replaceAll(",", ""));
         const compare = (a, b) => number(a) - number(b) || a.localeCompare(b);
         rows.sort((a, b) => (order === "ascending" ? 1 : -1) * compare(key(a), key(b)));
@@ -472,10 +503,12 @@ function embedExplainer() {
 
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", () => {
+  offerMoreButtons();
   showWhere();
   enlargeFigures();
   nameArrows();
   offerCore();
+  openCode();
   showPageInList();
   followReader();
   addFilter();

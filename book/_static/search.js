@@ -176,7 +176,7 @@ const LEADS = [
   [/^edge (features?|attributes?)$/, "notebooks/06_graphormer.html#edges-along-the-shortest-path"],
   [/^(skip|shortcut) connections?$/, "book/glossary.html#term-residual-connection"],
   [/^(graph)?gps$/, "book/after.html#message-passing-and-attention-side-by-side-gps"],
-  [/^(how (do|can) i |how to )?(install|set ?up)|^(pip|conda)\b/, "book/how_to_read.html#three-ways-to-use-the-book"],
+  [/^(how (do|can) i |how to )?(install|set ?up)|^(pip|conda)\b/, "book/intro.html#a-first-prediction", "book/how_to_read.html#three-ways-to-use-the-book"],
   [/^hyper.?parameters?$|^(batch size|weight decay|adamw?|optimi[sz]er)$/, "book/results/runs.html#what-differs-from-the-published-runs"],
   [/^gat(v2)?$|graph attention network/, "notebooks/03_message_passing.html#about-gat"],
   [/^gated.?gcn$/, "book/glossary.html#term-GatedGCN"],
@@ -401,7 +401,8 @@ function isCalled(title, { kind, number }) {
   return kind === "Exercise" && new RegExp(`^Exercise ${literal(number)}\\b(?!\\.\\d)`).test(title);
 }
 
-/** The caption with this number, the sections that have it in their title, and those that cite it. */
+/** The caption with this number, the sections that have it in their title, and those that cite it. Every paper
+    has an Eq. 7: a reader who names none first gets the ledger's row of each. */
 function pointedAt(point) {
   const rest = point.rest === point.number ? [] : (point.rest.match(WRITTEN) ?? []).filter((word) => !SMALL.has(word.toLowerCase()));
   const asked = terms(rest.join(" "));
@@ -424,7 +425,9 @@ function pointedAt(point) {
     const score = (best ? worth(best) : 0) + Math.min(sentences.length, 3) + (inTitle ? 5 : 0);
     return { section, asked, words: shortened(best ?? text), score: score * weight(section.url) };
   }).filter(Boolean).sort((one, other) => isLast(one.section) - isLast(other.section) || other.score - one.score);
-  return [...captions, ...found];
+  const rows = EQUATIONS.filter((row) => point.kind === "Eq." && row.number === point.number && fits(row))
+    .map((section) => ({ section, asked, words: section.text }));
+  return asked.length ? [...captions, ...found, ...rows] : [...rows, ...captions, ...found];
 }
 
 const SENTENCE = /\n|(?<=[.!?])(?<!\b(?:Eqs?|al|vs|Fig)\.)\s+(?=[\p{Lu}“‘(])/u;

@@ -1,12 +1,13 @@
-"""Code that breaks on a phone, and pictures that state their sizes."""
+"""Outputs that break on a phone, code that it folds, and pictures that state their sizes."""
 
 import re
 
 import pytest
 
-from book._ext import lines, sizes
+from book._ext import fold, lines, sizes
 
-CODE = """<div class="highlight"><pre><span class="k">def</span> short(x):
+OPENING = '<div class="output stream highlight-none notranslate"><div class="highlight"><pre>'
+CODE = f"""{OPENING}<span class="k">def</span> short(x):
 <span class="sd">    \"\"\"A docstring that is longer than a phone&#39;s row is.</span>
 
 <span class="sd">    And its second line.\"\"\"</span>
@@ -22,6 +23,33 @@ def test_marking_long_lines_stores_their_indent_and_leaves_the_text_unchanged():
     assert text.sub("", marked) == text.sub("", CODE)
     assert "name.<wbr>that.<wbr>is" in marked
     assert lines.with_long_lines(marked) == marked
+
+
+def test_lines_of_code_and_of_printed_source_stay_as_they_are():
+    for name in (
+        "highlight-python notranslate",
+        "output stream source highlight-python notranslate",
+    ):
+        code = CODE.replace("output stream highlight-none notranslate", name)
+        assert lines.with_long_lines(code) == code
+
+
+def cell(count: int, before: str = "") -> str:
+    code = "import math\n\n@remembered\ndef area(r):\n" + "    r += 1\n" * (count - 4)
+    return (
+        f'{before}\n<div class="cell_input docutils container">\n<div class="highlight-python '
+        f'notranslate"><div class="highlight"><pre>{code}</pre></div>\n</div>\n</div>'
+    )
+
+
+def test_code_of_more_than_fifteen_lines_gets_a_button_with_its_first_telling_line():
+    assert fold.with_folds(cell(15)) == cell(15)
+    assert fold.with_folds(cell(16, "</summary>")) == cell(16, "</summary>")  # folded already
+    folded = fold.with_folds(cell(16))
+    (button,) = re.findall(r'<button type="button" class="fold".*?</button>', folded)
+    assert "<code>def area(r)</code><span>16 lines</span>" in button
+    assert folded.replace(button, "") == cell(16)
+    assert fold.with_folds(folded) == folded
 
 
 def test_a_long_name_in_a_text_can_break_after_its_dots():

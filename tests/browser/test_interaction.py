@@ -125,8 +125,8 @@ def test_a_formula_is_copied_as_tex(page, book):
     assert "$$a_{ij} = " in copied
 
 
-def test_on_a_phone_long_code_lines_wrap_and_are_copied_unchanged(chapter):
-    code = ".cell_input .highlight pre"
+def test_on_a_phone_long_lines_of_output_wrap_and_are_copied_unchanged(chapter):
+    code = ".cell_output .highlight pre"
     page = chapter("02")
     written = page.locator(code).all_text_contents()
     page.set_viewport_size(PHONE)
@@ -134,12 +134,12 @@ def test_on_a_phone_long_code_lines_wrap_and_are_copied_unchanged(chapter):
     lines = page.locator(f"{code} > .line")
     lines.first.wait_for(state="attached")
     assert page.locator(code).all_text_contents() == written
-    assert any(len(line) > 72 for line in lines.all_text_contents())
+    assert any(len(line) > 50 for line in lines.all_text_contents())
     cut = page.locator(code).evaluate_all(
         "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
     )
     assert cut == 0
-    assert lines.first.evaluate("line => parseFloat(getComputedStyle(line).fontSize)") >= 11
+    assert lines.first.evaluate("line => parseFloat(getComputedStyle(line).fontSize)") >= 12
 
 
 def test_dark_mode_is_set_before_the_themes_script_runs(page, book):
@@ -330,7 +330,8 @@ FIRST_OF = {
     "RWPE": "glossary.html#term-RWSE",
     "graphgps": "after.html#message-passing-and-attention-side-by-side-gps",
     "out of memory": "12_from_a_laptop_to_a_cluster.html#two-ways-to-use-less-memory",
-    "how to install": "how_to_read.html#three-ways-to-use-the-book",
+    "how to install": "intro.html#a-first-prediction",
+    "install": "intro.html#a-first-prediction",
     "dataset": "notebooks/data.html",
     "sqrt": "01_self_attention.html#why-divide-by-the-square-root",
     "Graphormer ZINC MAE": "results/index.html",
@@ -499,6 +500,29 @@ def test_an_equation_is_found_where_it_is_cited_and_nowhere_else(searching):
     assert in_chapter_2[0] == "Table 2.1"
     assert {title.split(".")[0] for title in in_chapter_2} == {"Table 2"}
     assert none == []
+
+
+@pytest.mark.parametrize("query", ["eq 7", "equation 7", "Eq. 9"])
+def test_a_number_alone_first_finds_the_ledgers_row_of_each_paper(searching, page, query):
+    number = query.split()[-1]
+    (found,) = searching(query)
+    rows = [each for each in found if "number" in each]
+    assert found[: len(rows)] == rows
+    papers = [each["title"].split(",")[0] for each in rows]
+    assert papers == ["Graphormer", "EGT", "GRPE", "CSA"]
+    assert all(f", Eq. {number}: " in each["title"] for each in rows)
+    assert all(re.match(r"Explained in \d+\.\d+ ", each["text"]) for each in rows)
+    page.goto(f"{page.url.split('/search')[0]}/{rows[0]['url']}")
+    assert page.locator(":target").inner_text().startswith(f"Eq. {number}:")
+
+
+def test_who_asks_how_to_install_reads_the_command(page, book):
+    page.goto(f"{book}/search.html?q=install")
+    page.locator("#section-results .found a").first.wait_for()
+    first = page.locator("#section-results .found ~ p").all_inner_texts()[:2]
+    assert any("pip install" in words for words in first)
+    page.set_viewport_size(PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
 def test_code_and_the_teachers_page_come_last_unless_a_name_of_the_code_is_asked_for(searching):
@@ -849,3 +873,16 @@ def test_the_boxes_of_a_diagram_are_chosen_by_click_and_by_arrow_keys(diagram):
     expect(said).to_contain_text("in- and out-degree [N]: an input")
     page.keyboard.press("Escape")
     expect(said).to_have_text(hint)
+
+
+def test_printed_source_is_shown_as_code_without_broken_lines(page, book):
+    page.goto(f"{book}/notebooks/01_self_attention.html")
+    source = page.locator(".cell_output .source pre")
+    assert source.inner_text().lstrip().startswith("def forward(")
+    expect(source).to_have_css("white-space", "pre")
+    colours = source.locator("span").evaluate_all(
+        "all => [...new Set(all.map((one) => getComputedStyle(one).color))]"
+    )
+    assert len(colours) > 2
+    assert source.evaluate("pre => pre.scrollWidth > pre.clientWidth")
+    assert source.evaluate("pre => pre.tabIndex") == 0

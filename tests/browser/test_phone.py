@@ -1,4 +1,4 @@
-"""On a phone: where the reader is, formulas and figures that are too wide, and text that stays."""
+"""On a phone: where the reader is, long code, what is too wide, and text that stays."""
 
 import re
 import time
@@ -9,7 +9,7 @@ from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
 from tests.browser.visit import FRAMES
-from tools.chromium import PHONE
+from tools.chromium import LAPTOP, PHONE
 from tools.paths import HTML
 
 CHAPTER = "notebooks/06_graphormer.html"
@@ -67,7 +67,7 @@ def test_after_scrolling_a_bar_names_the_section_and_opens_the_table_of_contents
 def test_wide_formulas_can_be_scrolled_to_their_end(phone, book):
     phone.goto(f"{book}/{CHAPTER}")
     phone.evaluate("window.bookReady")
-    words = phone.locator(".more").first
+    words = phone.locator(".more:not(details *)").first
     assert words.inner_text() == "scroll →"
     assert phone.evaluate(CUT) == []
 
@@ -83,6 +83,125 @@ def test_a_long_formula_in_a_line_breaks_within_its_paragraph(phone, book):
         return inside && Math.max(...boxes.map((box) => box.top)) - boxes[0].top > 10;
       })"""
     assert phone.evaluate(lines) == [True] * 3
+
+
+def test_long_code_is_a_line_that_a_tap_or_a_key_opens(phone, book):
+    phone.goto(f"{book}/{CHAPTER}")
+    phone.evaluate("window.bookReady")
+    folds = phone.locator(".fold")
+    lengths = [int(text.split()[0]) for text in folds.locator("span").all_inner_texts()]
+    assert len(lengths) > 5
+    assert min(lengths) > 15
+    fold = folds.first
+    code = fold.locator("xpath=following-sibling::*")
+    assert fold.inner_text().startswith("def graph(")
+    assert fold.bounding_box()["height"] >= 44
+    expect(code).to_be_hidden()
+    fold.click()
+    expect(code).to_be_visible()
+    fold.press("Enter")
+    expect(code).to_be_hidden()
+    fold.press("Space")
+    expect(code).to_be_visible()
+    assert fold.get_attribute("aria-expanded") == "true"
+
+
+def test_a_link_into_folded_code_opens_it(phone, book):
+    phone.goto(f"{book}/{CHAPTER}")
+    phone.evaluate("window.bookReady")
+    code = phone.locator(".fold + * pre").last
+    code.evaluate("code => { code.firstElementChild.id = 'within'; location.hash = 'within'; }")
+    expect(code).to_be_visible()
+    assert 0 <= phone.locator("#within").bounding_box()["y"] < PHONE["height"]
+
+
+def test_no_code_is_folded_in_print_on_a_laptop_or_without_scripts(phone, browser, book):
+    phone.goto(f"{book}/{CHAPTER}")
+    hidden = "all => all.filter((one) => !one.checkVisibility()).length"
+    code = phone.locator(".fold + *")
+    assert code.evaluate_all(hidden) == code.count() > 5
+    phone.emulate_media(media="print")
+    assert code.evaluate_all(hidden) == 0
+    phone.emulate_media(media="screen")
+    phone.set_viewport_size(LAPTOP)
+    assert code.evaluate_all(hidden) == 0
+    assert phone.locator(".fold").first.is_hidden()
+    context = browser.new_context(viewport=PHONE, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{book}/{CHAPTER}")
+    expect(page.locator(".fold").first).to_be_hidden()
+    expect(page.locator(".fold + *").first).to_be_visible()
+    context.close()
+
+
+def test_code_scrolls_sideways_in_letters_of_twelve_pixels_and_says_so(phone, book):
+    phone.goto(f"{book}/{CHAPTER}")
+    phone.evaluate("window.bookReady")
+    sizes = """all => [...new Set(all.map((one) => parseFloat(getComputedStyle(one).fontSize)))]"""
+    assert min(phone.locator(".bd-article pre").evaluate_all(sizes)) >= 12
+    phone.locator(".fold").first.click()
+    code = phone.locator(".fold + * pre").first
+    expect(code).to_have_css("white-space", "pre")
+    words = phone.locator(".cell:has(.fold) > .more").first
+    expect(words).to_have_text("scroll →")
+    assert phone.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+@pytest.mark.parametrize("size", [PHONE, LAPTOP])
+@pytest.mark.parametrize("figure", ["figure-6-1", "figure-6-2", "figure-6-3"])
+def test_the_button_that_enlarges_a_figure_takes_no_height_and_covers_nothing(
+    page, book, size, figure
+):
+    page.set_viewport_size(size)
+    page.goto(f"{book}/{CHAPTER}")
+    place = page.locator(f"#{figure}")
+    above = place.locator(".cell_output").bounding_box()
+    caption = place.locator("figcaption").bounding_box()
+    assert caption["y"] - above["y"] - above["height"] < 12
+    button = place.locator(".enlarge")
+    shown = """button => {
+      const { right, top, bottom, height } = button.getBoundingClientRect();
+      const range = document.createRange();
+      range.selectNodeContents(button.parentElement.querySelector("figcaption"));
+      const drawn = [...button.parentElement.querySelectorAll("svg text, svg use"), range];
+      const onPhone = innerWidth < 577;
+      const mine = { left: right - 28 - 3 * onPhone, top: onPhone ? top + 5 : bottom - 28 };
+      return drawn.flatMap((part) => [...part.getClientRects()]).filter((each) => each.width &&
+        each.right > mine.left + 1 && each.bottom > mine.top + 1 && each.top < mine.top + 27)
+        .length;
+    }"""
+    assert button.evaluate(shown) == 0
+    assert button.bounding_box()["x"] + button.bounding_box()["width"] <= size["width"]
+
+
+def test_a_row_of_a_table_of_words_is_a_block_with_labels(phone, book):
+    phone.goto(f"{book}/book/results/index.html")
+    table = phone.locator("table.worded").first
+    expect(table.locator("thead")).to_be_hidden()
+    name, first = table.locator("tbody tr").first.locator("td:visible").all()[:2]
+    assert first.bounding_box()["y"] >= name.bounding_box()["y"] + name.bounding_box()["height"]
+    assert first.inner_text() == "graph Transformers: egt-100k-spe-do"
+    phone.set_viewport_size(LAPTOP)
+    expect(table.locator("thead")).to_be_visible()
+    assert first.inner_text() == "egt-100k-spe-do"
+
+
+def test_the_bar_of_a_phone_has_few_buttons_and_one_for_the_others(phone, book):
+    phone.goto(f"{book}/{CHAPTER}")
+    phone.evaluate("window.bookReady")
+    bar = phone.locator(".bd-header-article .article-header-buttons")
+    names = "all => all.filter((one) => one.checkVisibility()).length"
+    buttons = bar.locator(":scope > button, :scope > .dropdown")
+    assert buttons.evaluate_all(names) == 4  # the others, theme, search, contents
+    more = bar.get_by_role("button", name="Run, download or edit this page")
+    more.press("Enter")
+    assert more.get_attribute("aria-expanded") == "true"
+    assert buttons.evaluate_all(names) == 8
+    rocket = bar.locator(".dropdown-launch-buttons > button")
+    rocket.click()
+    expect(bar.get_by_text("Colab")).to_be_visible()
+    phone.set_viewport_size(LAPTOP)
+    expect(more).to_be_hidden()
 
 
 def test_the_words_about_scrolling_are_folded_with_their_table(phone, book):

@@ -1,0 +1,59 @@
+"""Long code that a phone folds to a line, which opens it.
+
+A long cell of code gets a button with its first telling line and the number of its lines.
+``_static/book.css`` shows the button on phones alone, and only where scripts run. Cells that are
+folded everywhere have none.
+"""
+
+import re
+from html import escape, unescape
+from pathlib import Path
+
+MOST = 15  #: lines that are not folded
+
+CELL = re.compile(
+    r"(?<!</summary>\n)"
+    r'(<div class="(?:cell_input docutils container|output stream source\b[^"]*)">)'
+    r'(\s*(?:<div class="highlight-[^"]*">)?<div class="highlight"><pre>)(.*?)(?=</pre>)',
+    re.DOTALL,
+)
+TAG = re.compile(r"<[^>]*>")
+BEFORE = re.compile(r"\s*(?:@|#|import\b|from\b|$)")
+"""A line that says little about what the code is for."""
+
+
+def with_folds(page: str) -> str:
+    return CELL.sub(folded, page)
+
+
+def folded(cell: re.Match) -> str:
+    opening, between, code = cell.groups()
+    lines = unescape(TAG.sub("", code)).rstrip("\n").split("\n")
+    if len(lines) <= MOST:
+        return cell[0]
+    said = escape(first_line(lines), quote=False)
+    button = (
+        '<button type="button" class="fold" aria-expanded="false">'
+        f"<code>{said}</code><span>{len(lines)} lines</span></button>"
+    )
+    return opening + button + between + code
+
+
+def first_line(lines: list[str]) -> str:
+    """Without what opens a block or a bracket at its end."""
+    telling = (line for line in lines if not BEFORE.match(line))
+    return next(telling, lines[0]).strip().rstrip(":([{ ")
+
+
+def fold_pages(app, error) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        if (changed := with_folds(page)) != page:
+            path.write_text(changed, encoding="utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", fold_pages, priority=905)  # after slim.py, before lines.py
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
