@@ -4,7 +4,7 @@ The numbers of the results pages are written from the records (``tools/result_pr
 """
 
 import re
-from statistics import median
+from statistics import mean, median, stdev
 
 import nbformat
 import numpy as np
@@ -367,8 +367,27 @@ def test_chapter_09_states_the_errors_of_one_head_per_band():
 
 
 def test_chapter_10_states_the_errors_of_csa_with_replaced_parts():
-    (inputs,) = errors_of("csa_distances-100k")
-    (both,) = errors_of("csa_bias_attention_distances-100k")
+    inputs = errors_of("csa_distances-100k")
+    bias = errors_of("csa_bias_attention-100k")
+    both = errors_of("csa_bias_attention_distances-100k")
+    csa, grpe = mean(errors_of("csa-100k")), mean(errors_of("grpe-100k"))
     text = chapter("10")
-    assert f"CSA with GRPE's inputs, at {inputs:.3f}, is still far ahead of GRPE" in text
-    assert f"with bias attention and GRPE's inputs, its error is {both:.3f}." in text
+    assert f"CSA with GRPE's inputs, at {mean(inputs):.3f}, is still far ahead of GRPE" in text
+    stated = f"with bias attention and GRPE's inputs, its error is {mean(both):.3f}, about as high"
+    assert stated in text
+    assert abs(mean(both) - grpe) < stdev(both) + stdev(errors_of("grpe-100k"))
+    shares = [100 * (mean(errors) - csa) / (grpe - csa) for errors in (inputs, bias)]
+    of_both = "it loses {:.0f} percent of it on average, and with bias attention {:.0f} percent."
+    assert of_both.format(*shares) in text
+    of_both = (
+        "it loses {:.0f} percent of this lead, and with attention that has only a bias, {:.0f} per"
+    )
+    assert of_both.format(*shares) in chapter("09")
+    between = (
+        "inputs the errors lie between {:.3f} and {:.3f}, and with bias attention between {:.3f}"
+    )
+    assert between.format(min(inputs), max(inputs), min(bias)) in text
+    firsts = [100 * (errors[0] - csa) / (grpe - csa) for errors in (bias, inputs)]
+    one_seed = "bias attention costs {:.0f} percent of the lead and GRPE's inputs {:.0f}."
+    assert one_seed.format(*firsts) in text
+    assert bias[1] < inputs[1]  # the order is reversed
