@@ -165,7 +165,7 @@ def test_the_times_of_an_epoch_in_chapter_12_are_those_of_the_record():
     on_gpu = steps("models-gpu-benchmark")["graphormer"]
     assert f"a step of this Graphormer takes only {on_gpu:.0f} ms" in chapter()
     gathered = mixed["loading"]["ms"] / mixed["batches"]
-    assert f"gathered a batch in {gathered:.1f} ms, so it is almost four times" in chapter()
+    assert f"gathered a batch in {gathered:.1f} ms, almost four times as fast" in chapter()
     assert 3.5 < loading / gathered < 4
 
 
@@ -175,23 +175,19 @@ def test_the_rates_in_chapter_12_are_those_of_the_record():
     assert f"one process prepared {prepared:,} molecules per second" in chapter()
     assert round(3_746_620 / prepared / 60) == 40
     assert "PCQM4Mv2 takes 40 minutes" in chapter()
-    rates = [
-        {row["method"]: row["graphs_per_second"] for row in of["compared"]}
-        for of in stored["loading"][:2]
-    ]
-    loaders, training = ([each[what] for each in rates] for what in ("loader", "training step"))
-    assert (
-        "{:,} graphs per second for a Graphormer and {:,} for a CSA".format(*loaders) in chapter()
-    )
-    assert "trained at {} and {} graphs per second, respectively".format(*training) in chapter()
-    faster = [int(loader / step) for loader, step in zip(loaders, training, strict=True)]
-    assert "the loader was {} and {} times as fast".format(*faster) in chapter()
-    gin = next(row for row in measurement("models-benchmark")["rows"] if row["model"] == "gin")
-    assert f"GIN, trains on {gin['graphs_per_second']:,} graphs per second" in chapter()
+    graphormer = stored["loading"][0]["compared"]
+    rates = {row["method"]: row["graphs_per_second"] for row in graphormer}
+    loader, training = rates["loader"], rates["training step"]
+    assert f"the loader prepared {loader:,} graphs per second for a Graphormer" in chapter()
+    assert f"trained on {training} graphs per second, so" in chapter()
+    assert f"the loader was {int(loader / training)} times as fast" in chapter()
+    on_gpu = measurement("models-gpu-benchmark")["rows"]
+    rate = next(row["graphs_per_second"] for row in on_gpu if row["model"] == "graphormer")
+    assert f"about {round(rate, -2):,} graphs per second, a third of the loader" in chapter()
+    assert round(loader / rate) == 3
     gains = [2 * rows[1]["efficiency"] for rows in stored["processes"].values()]
-    assert "Graphormer gains a factor of {:.1f}, and CSA only {:.1f}.".format(*gains) in chapter()
-    for rows, alone in zip(stored["processes"].values(), training, strict=True):
-        assert abs(rows[0]["graphs_per_second"] / alone - 1) < 0.05  # loading costs nothing
+    said = "Graphormer becomes faster by a factor of {:.1f}, and CSA only by a factor of {:.1f}."
+    assert said.format(*gains) in chapter()
 
 
 def test_mixed_precision_and_compilation_take_the_stated_times():
@@ -199,21 +195,19 @@ def test_mixed_precision_and_compilation_take_the_stated_times():
     for of in measurement("compile-benchmark")["models"]:
         eager = of["rows"][0]["ms"]
         ratios[of["model"]] = {row["method"]: row["ms"] / eager for row in of["rows"]}
-    graphormer, csa = ratios["graphormer"], ratios["csa"]
-    gains = [round(100 * (1 - each["bf16-mixed"])) for each in (csa, graphormer)]
-    assert "CSA's median step by {} %. For Graphormer the gain was {} %".format(*gains) in chapter()
-    longer = [round(100 * (each["compiled"] - 1)) for each in (graphormer, csa)]
-    assert "{} % longer for Graphormer and {} % longer for CSA".format(*longer) in chapter()
+    gain = round(100 * (1 - ratios["csa"]["bf16-mixed"]))
+    assert f"Mixed precision shortens CSA's median step by {gain} %" in chapter()
+    assert "compilation shortens neither step" in chapter()
+    assert all(each["compiled"] > 1 for each in ratios.values())
 
 
-def test_flex_attention_takes_the_stated_times():
-    ratios = []
+def test_flex_attention_takes_the_stated_memory_and_saves_no_time():
     for of in measurement("flex-benchmark")["sizes"]:
         stored, flexible = of["compared"]
-        ratios.append(round(100 * (flexible["ms"] / stored["ms"] - 1)))
         assert flexible["peak_mb"] < stored["peak_mb"] / 2
+        assert flexible["ms"] > stored["ms"]
     assert flexible["peak_mb"] < stored["peak_mb"] / 7  # of the graph of 1,024 nodes
-    assert f"its median is {min(ratios)} to {max(ratios)} % higher" in chapter()
+    assert "less than a seventh for a graph of 1,024 nodes" in chapter()
 
 
 def test_the_records_of_steps_on_a_cpu_were_measured_in_the_same_way():
