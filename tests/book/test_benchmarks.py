@@ -3,7 +3,6 @@
 from statistics import median
 
 from gtcourse.course.records import measurement, recorded
-from gtcourse.recipes import get_recipe
 from tools.pages import experiment
 from tools.paths import ROOT
 
@@ -21,21 +20,14 @@ def test_the_ratios_of_training_steps_are_those_of_the_records():
     gpu = steps("models-gpu-benchmark")
     factors = [cpu[name] / gpu[name] for name in cpu]
     assert f"by a factor of {min(factors):.1f} to {max(factors):.1f}." in text()
-    assert f"were {min(factors):.1f} to {max(factors):.1f} times as fast as on one CPU" in text()
-    assert "about three times as long as one of GIN" in text()
-    assert round(gpu["csa"] / gpu["gin"]) == 3
     assert "A step of EGT or CSA takes about seven times as long as one of GIN." in text()
     assert round(cpu["csa"] / cpu["gin"]) == round(cpu["egt"] / cpu["gin"]) == 7
-    assert "less than two fifths of CSA's time" in text()
-    assert cpu["transformer"] < 2 * cpu["csa"] / 5
-    assert f"takes between {cpu['gin']:.0f} ms (GIN) and {cpu['egt']:.0f} ms (EGT)" in text()
     assert (min(cpu.values()), max(cpu.values())) == (cpu["gin"], cpu["egt"])
     pytorch, ours = (f"{cpu[name]:.0f} ms" for name in ("nn.TransformerEncoder", "transformer"))
     assert f"{ours} with the package's Transformer and {pytorch} with `nn.T" in text()
-    pyg, ours = f"{cpu['PyG GPSConv']:.0f} ms", f"{cpu['transformer']:.0f} ms"
-    assert f"takes {pyg} with `GPSConv` and {ours} with the package's Transformer." in text()
-    pyg, ours = f"{cpu['PyG TransformerConv']:.0f} ms", f"{cpu['gat']:.0f} ms"
-    assert f"It takes {pyg} with `TransformerConv` and {ours} with GAT" in text()
+    assert f"to `GPSConv` ({cpu['PyG GPSConv']:.0f} ms)" in text()
+    assert f"to `TransformerConv` ({cpu['PyG TransformerConv']:.0f} ms)" in text()
+    assert f"is GAT ({cpu['gat']:.0f} ms)" in text()
 
 
 def test_the_epochs_of_csa_rings_on_two_gpus_take_the_stated_times():
@@ -70,12 +62,8 @@ def test_the_times_of_shortest_paths_are_those_of_the_record():
     }
     molecules, large = round(gain["molecules"]), round(gain["500 nodes"])
     assert f"{molecules} times as fast on molecules and {large} times" in text()
-    assert "about a seventh of the time" in text()
-    assert molecules == 7
     scipy, ours = record["rings"]["5000"]
-    low, high = scipy["quartiles"]
     assert f"{scipy['ms'] / 1000:.2f} s, and the package {ours['ms'] / 1000:.1f} s" in text()
-    assert f"are {low / 1000:.2f} s and {high / 1000:.2f} s" in text()
     alone, with_edges = record["peak_mb_of_rings"]["5000"].values()
     assert f"{alone / 1024:.1f} GiB of memory, and {with_edges / 1024:.1f} GiB" in text()
 
@@ -84,43 +72,26 @@ def test_the_gains_of_the_fused_forms_are_those_of_the_record():
     csa, egt, grpe = measurement("fused-benchmark")["rows"]
     names = [row["recipe"].split("-")[0] for row in (csa, egt, grpe)]
     assert names == ["csa", "egt", "grpe"]
-    for sizes, begin in (
-        ("mixed sizes", "which the recipes use, it is"),
-        ("one size", "There a step is"),
+    for sizes, name in (
+        ("mixed sizes", "batches of mixed sizes, which the recipes use"),
+        ("one size", "molecules of one size, without padding"),
     ):
-        of_csa, of_egt, of_grpe = (f"{row[sizes]['times_as_fast']:.2f}" for row in (csa, egt, grpe))
-        gains = f"{of_csa} times as fast for CSA, {of_egt} times for EGT and {of_grpe} times for"
-        assert f"{begin} {gains} GRPE." in text()
-    gain = f"{csa['mixed sizes']['times_as_fast']:.2f} times as fast with the fused form."
-    assert f"In batches of mixed sizes, a step of CSA is {gain}" in text()
-    real = [100 * row["mixed sizes"]["real_pairs"] for row in (csa, egt, grpe)]
-    assert f"only {min(real):.0f} % to {max(real):.0f} % of the pairs" in text()
+        gains = [f"{row[sizes]['times_as_fast']:.2f}" for row in (csa, egt, grpe)]
+        assert f"| {name} | {' | '.join(gains)} |" in text()
     assert {row["one size"]["real_pairs"] for row in (csa, egt, grpe)} == {1.0}
 
 
 def test_the_shares_and_bounds_of_the_attention_are_those_of_the_record():
-    csa, egt, grpe = measurement("fused-benchmark")["rows"]
-    products, others = (
-        egt["shares"][f"{kind}, the attention"] for kind in ("matrix products", "other operators")
-    )
-    total = products + others
-    assert (
-        f"the attention takes {total:.0f} % of a step: {products:.0f} % for matrix products"
-        in text()
-    )
-    assert f"and {others:.0f} % for other operators" in text()
+    csa, egt, _ = measurement("fused-benchmark")["rows"]
+    total = sum(share for kind, share in egt["shares"].items() if "attention" in kind)
+    assert f"In EGT, the attention takes {total:.0f} % of a step" in text()
     assert f"a step would be {1 / (1 - total / 100):.2f} times as fast" in text()
-    total = sum(share for kind, share in grpe["shares"].items() if "attention" in kind)
-    assert f"GRPE the attention takes {total:.0f} %" in text()
-    assert f"a step could become at most {1 / (1 - total / 100):.2f} times as fast." in text()
     total = sum(share for kind, share in csa["shares"].items() if "attention" in kind)
-    assert f"In CSA the attention takes {total:.1f} %" in text()
-    assert f"would limit the speed-up to {1 / (1 - total / 100):.2f}." in text()
+    assert f"In CSA, the attention takes {total:.1f} %" in text()
+    assert f"would limit the speed-up to {1 / (1 - total / 100):.2f}," in text()
     assert csa["one size"]["times_as_fast"] > 1 / (1 - total / 100)
     assert "the vectors of pairs, which take almost half of a step" in text()
     assert 47 < sum(s for kind, s in csa["shares"].items() if "pairs" in kind) < 50
-    pairs = egt["shares"]["matrix products, vectors of pairs"]
-    assert f"EGT spends {pairs:.0f} % of a step on matrix products of the vectors" in text()
 
 
 def test_scipy_takes_less_time_than_encode_on_all_graphs():
@@ -128,22 +99,6 @@ def test_scipy_takes_less_time_than_encode_on_all_graphs():
     for rows in [*record["rows"].values(), *record["rings"].values()]:
         times = {row["method"]: row["ms"] for row in rows}
         assert times["SciPy, distances alone"] < times["gtcourse"]
-
-
-def test_the_computation_alone_is_faster_than_scipy_on_molecules_only():
-    for graphs, rows in measurement("shortest-paths-benchmark")["rows"].items():
-        times = {row["method"]: row["ms"] for row in rows}
-        alone = times["gtcourse, computation alone"] / times["SciPy, distances alone"]
-        assert alone < 0.5 if graphs == "molecules" else alone > 1
-
-
-def test_the_models_that_read_stored_graphs_have_the_stated_sizes():
-    graphormer, csa, _ = measurement("shards-benchmark")["loading"]
-    assert f"The CSA has {round(csa['parameters'], -3):,} parameters." in text()
-    assert f"The Graphormer has {round(graphormer['parameters'], -3):,}, and" in text()
-    model = get_recipe("csa-small/pcqm4mv2").build_model()
-    assert sum(model.config.num_node_types) == 174
-    assert "that a feature can take, 174 in all." in text()
 
 
 def chapter() -> str:
