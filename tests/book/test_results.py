@@ -377,12 +377,16 @@ def test_chapter_10_states_the_errors_of_csa_with_replaced_parts():
     both = errors_of("csa_bias_attention_distances-100k")
     csa, grpe = mean(errors_of("csa-100k")), mean(errors_of("grpe-100k"))
     text = chapter("10")
-    assert f"CSA with GRPE's inputs, at {mean(inputs):.3f}, is still far ahead of GRPE" in text
-    stated = f"with bias attention and GRPE's inputs, its error is {mean(both):.3f}, about as high"
-    assert stated in text
+    of_layer = (
+        f"with CSA's inputs its layer is worth 0.05 ({mean(bias):.3f} against {csa:.3f}), and "
+        f"with GRPE's inputs three times as much ({mean(both):.3f} against {mean(inputs):.3f})"
+    )
+    assert of_layer in text
+    assert f"{mean(bias) - csa:.2f}" == "0.05"
+    assert round((mean(both) - mean(inputs)) / 0.05) == 3
     assert abs(mean(both) - grpe) < stdev(both) + stdev(errors_of("grpe-100k"))
     shares = [100 * (mean(errors) - csa) / (grpe - csa) for errors in (inputs, bias)]
-    of_both = "it loses {:.0f} percent of it on average, and with bias attention {:.0f} percent."
+    of_both = "it loses {:.0f} percent of it, and with bias attention {:.0f} percent."
     assert of_both.format(*shares) in text
     between = (
         "inputs the errors lie between {:.3f} and {:.3f}, and with bias attention between {:.3f}"
@@ -392,3 +396,17 @@ def test_chapter_10_states_the_errors_of_csa_with_replaced_parts():
     one_seed = "bias attention costs {:.0f} percent of the lead and GRPE's inputs {:.0f}."
     assert one_seed.format(*firsts) in text
     assert bias[1] < inputs[1]  # the order is reversed
+
+
+def test_chapter_10_states_the_errors_of_both_layers_in_one_model():
+    large = {
+        layer: [run.result["test_mae"] for run in recorded(f"large-grid/{layer}-structure")]
+        for layer in ("grpe", "csa")
+    }
+    stated = "(0.238 instead of 0.406)", "(0.239 instead of 0.199)"
+    for (layer, errors), sentence in zip(large.items(), stated, strict=True):
+        theirs = mean(errors_of(f"{layer}-100k"))
+        assert sentence == f"({mean(errors):.3f} instead of {theirs:.3f})"
+        assert sentence in chapter("10")
+    gained = mean(errors_of("grpe-100k")) - mean(large["grpe"])
+    assert f"GRPE's layer gained {gained:.2f} from its new surroundings" in chapter("10")
