@@ -159,7 +159,7 @@ CAPTIONS = {
     "transformer": "The whole Transformer, stage by stage, with its norms in either of two places.",
     "ink": "Ink on one node, and how it spreads through three kinds of heads.",
     "basis": "The eigenspace of a ring’s repeated eigenvalue, whose basis you can turn.",
-    "twins": "The ten comparisons of the next table, drawn in the colours of an encoding.",
+    "twins": "The comparisons of the table and four more, drawn in the colours of an encoding.",
     "flip": "The outputs of a trained φ for an eigenvector and for its negative, and their sum.",
     "bias": "The scalars of a trained Graphormer, which you can change.",
     "tour": "The edges that a trained EGT chooses for points that you can drag.",

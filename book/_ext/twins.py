@@ -1,8 +1,8 @@
-"""The wall of twins: above the table of what each encoding tells apart, its pairs drawn.
+"""The wall of twins: below the table of what encodings tell apart, its pairs and others drawn.
 
-The table is ``experiments.encoding_table``; here each node of its graphs gets a colour for each
-encoding, the same for the same encoding in both graphs. ``_static/twins.js`` draws them. Without
-scripts there is a still picture.
+The complete table is ``experiments.encoding_table``; here each node of its graphs gets a colour
+for each encoding, the same for the same encoding in both graphs. ``_static/twins.js`` draws them.
+Without scripts there is a still picture.
 """
 
 import json
@@ -18,8 +18,8 @@ from sphinx.util import logging
 PAGE = "notebooks/04_positional_encodings"
 TABLE = "table-4-1"
 ALT = (
-    "The ten comparisons of Table 4.1, drawn with nodes coloured by degree. Degrees tell two of "
-    "them apart."
+    "Ten comparisons, six of them from Table 4.1, with nodes coloured by degree. Degrees tell two "
+    "of them apart."
 )
 INSTEAD = (
     "With scripts enabled, you can choose another encoding here. The picture shows the ten "
@@ -38,9 +38,9 @@ def embed(app, document: nodes.document, page: str) -> None:
     for figure in document.findall(nodes.figure):
         if TABLE in figure["ids"]:
             at = figure.parent.index(figure)
-            figure.parent.insert(at, with_caption("twins", PLACE))
+            figure.parent.insert(at + 1, with_caption("twins", PLACE))
             return
-    logger.warning("there is no %s to put the wall of twins above", TABLE, location=PAGE)
+    logger.warning("there is no %s to put the wall of twins below", TABLE, location=PAGE)
 
 
 def write(app, error) -> None:

@@ -178,7 +178,7 @@ const LEADS = [
   [/^(graph)?gps$/, "book/after.html#message-passing-and-attention-side-by-side-gps"],
   [/^(how (do|can) i |how to )?(install|set ?up)|^(pip|conda)\b/, "book/intro.html#a-first-prediction", "book/how_to_read.html#three-ways-to-use-the-book"],
   [/^hyper.?parameters?$|^(batch size|weight decay|adamw?|optimi[sz]er)$/, "book/results/runs.html#what-differs-from-the-published-runs"],
-  [/^gat(v2)?$|graph attention network/, "notebooks/03_message_passing.html#about-gat"],
+  [/^gat(v2)?$|graph attention network/, "notebooks/03_message_passing.html#the-graph-attention-network"],
   [/^gated.?gcn$/, "book/glossary.html#term-GatedGCN"],
   [/^ffn$|^(relu|gelu)$|^mlp$/, "book/glossary.html#term-feed-forward-network", "notebooks/02_transformer.html#the-block"],
   [/^how (long|much time|many (hours|minutes))\b.*\b(chapters?|notebooks?|book|read(ing)?)\b|^how (long|much time) (does|do|will) (it|this) (take|last|need)/, CHAPTER_TIMES, RUN_TIMES],
@@ -225,7 +225,7 @@ const LEADS = [
   [/^menegaux/, "notebooks/09_csa.html", "book/bibliography.html"],
   [/^lim\b/, "notebooks/05_signnet.html", "book/bibliography.html"],
   [/^dwivedi/, "notebooks/04_positional_encodings.html", "book/bibliography.html"],
-  [/^veli[cč]kovi[cć]/, "notebooks/03_message_passing.html#about-gat", "book/bibliography.html"],
+  [/^veli[cč]kovi[cć]/, "notebooks/03_message_passing.html#the-graph-attention-network", "book/bibliography.html"],
 ];
 
 // Words that the book writes otherwise.

@@ -106,6 +106,9 @@ def test_the_trials_that_chapters_mention_are_recorded():
     assert f"three seeds reach {numbers(walks['10 steps'], 1)} %" in chapter("04")
     assert f"$k = 5$ reached {numbers(walks['5 steps'], 1)} %" in chapter("04")
     assert f"$k = 6$ reached {numbers(walks['6 steps'], 1)} %" in chapter("04")
+    short = found["short_walks"]
+    assert f"$k = 2$ reached {numbers(short['2 steps'], 1)} %" in chapter("04")
+    assert f"$k = 4$ reached {numbers(short['4 steps'], 1)} %" in chapter("04")
     (signnet,) = {f"{accuracy:.2f}" for accuracy in found["longer_signnet"]}
     assert f"with SignNet reaches {signnet} with each of three seeds" in chapter("06")
     assert f"an accuracy of {signnet} with each of the seeds 0 to 2" in chapter("06")

@@ -338,7 +338,7 @@ FIRST_OF = {
     "how does Graphormer differ from EGT": "10_one_framework.html#nine-models-in-two-tables",
     "CSA vs Graphormer": "10_one_framework.html#nine-models-in-two-tables",
     "what does CSA stand for": "09_csa.html",
-    "GAT": "03_message_passing.html#about-gat",
+    "GAT": "03_message_passing.html#the-graph-attention-network",
     "gated gcn": "glossary.html#term-GatedGCN",
     "neighbor aggregation": "03_message_passing.html#one-node-at-a-time",
     "graph isomorphism": "glossary.html#term-isomorphic",

@@ -239,7 +239,7 @@ def signs_widget(
     }
     rows = [[name, each[0], each.min(), each.max()] for name, each in by_model.items()]
     if exact is not None:
-        rows.append(["exact", exact, None, None])
+        rows.append(["right answer", exact, None, None])
     still = table([label, "no sign flipped", "lowest", "highest"], rows)._repr_html_()
     words = "With scripts enabled, you can choose the sign of each eigenvector here."
     return _html("signs", data, still + _paragraph(words), WIDGET)
