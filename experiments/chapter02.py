@@ -3,6 +3,7 @@
 python -m experiments.chapter02 smiles --seed 0
 python -m experiments.chapter02 smiles-parts --seed 0     the same without some of its parts
 python -m experiments.chapter02 smiles-learned --seed 0     the same with learned positions
+python -m experiments.chapter02 smiles-bag --seed 0     the same without positions, on all splits
 python -m experiments.chapter02 smiles-attention --seed 0     what its cross-attention reads
 python -m experiments.chapter02 warm-up --seed 0     post-LN without and with warm-up, and pre-LN
 """
@@ -67,6 +68,18 @@ def record_parts(seed: int, steps: int) -> Record:
         return model, curve, result
 
     return record("smiles-parts", seed, steps, run)
+
+
+def record_bag(seed: int, steps: int) -> Record:
+    """Without positions: the errors on the molecules of training, beside those on the test set."""
+
+    def run(fitted, splits):
+        with patch("gtcourse.models.transformer.sinusoidal_encoding", torch.zeros):
+            model, curve = fitted()
+            exact = {f"{name}_exact": exact_match(model, *splits[name]) for name in splits}
+        return model, curve, exact
+
+    return record("smiles-bag", seed, steps, run)
 
 
 class LearnedPositions(TokenEmbedding):
@@ -197,15 +210,17 @@ def exact_match(model: nn.Module, source: Tensor, target: Tensor) -> float:
 def attention_on_atoms(model: nn.Module, source: Tensor, target: Tensor) -> dict[str, float]:
     """Where the decoder's cross-attention lies while it is shown the right answer.
 
-    Returns three means over all written atoms: the weight on the atom that is being written, the
-    weight that it would have if all symbols had the same, and the share of steps in which the mean
-    position of the weight moves to the left.
+    Returns four means over all written atoms: the weight on the atom that is being written, the
+    weight on this atom and the symbols next to it, the weight that the atom would have if all
+    symbols had the same, and the share of steps in which the mean position of the weight moves to
+    the left.
     """
     mask = source != PAD
     _, attention = model(source, target[:, :-1], mask, return_attention=True)
     attention = attention[:, -1].mean(dim=1)  # [G, M, N], of the last block, over the heads
     is_atom = torch.isin(source, target[target > END])  # [G, N]
     on_atom = []
+    near_atom = []
     uniform = []
     left = []
     for weights, symbols, atoms in zip(attention, mask, is_atom, strict=True):
@@ -213,11 +228,19 @@ def attention_on_atoms(model: nn.Module, source: Tensor, target: Tensor) -> dict
         length = int(symbols.sum())
         weights = weights[: len(positions), :length]  # [atoms, symbols]
         on_atom.append(weights.gather(1, positions[:, None]).flatten())
+        places = torch.arange(length, device=weights.device)
+        near = (places - positions[:, None]).abs() <= 1  # [atoms, symbols]
+        near_atom.append((weights * near).sum(dim=1))
         uniform.append(torch.full((len(positions),), 1 / length))
-        mean_position = weights @ torch.arange(length, dtype=weights.dtype, device=weights.device)
+        mean_position = weights @ places.to(weights.dtype)
         left.append((mean_position.diff() < 0).float())
-    means = [torch.cat(values).mean().item() for values in (on_atom, uniform, left)]
-    return dict(zip(("weight_on_atom", "uniform_weight", "moves_left"), means, strict=True))
+    found = {
+        "weight_on_atom": on_atom,
+        "weight_near_atom": near_atom,
+        "uniform_weight": uniform,
+        "moves_left": left,
+    }
+    return {name: torch.cat(values).mean().item() for name, values in found.items()}
 
 
 def record_warm_up(seed: int, steps: int) -> Record:
@@ -289,6 +312,7 @@ def shift_losses(seed: int, steps: int, *, norm_first: bool, warm_up: int) -> li
 SMILES = {
     "smiles": (record_smiles, 2000),
     "smiles-parts": (record_parts, 700),
+    "smiles-bag": (record_bag, 700),
     "smiles-learned": (record_learned_positions, 700),
     "smiles-attention": (record_attention, 700),
 }
