@@ -131,6 +131,7 @@
         else if (value === undefined && state.molecule.predictions) button.dataset.predicts = "…";  // it is being computed
         else delete button.dataset.predicts;
       });
+      placeHeard();  // the row's fields have moved
     }
 
     /** Of the reader's own molecule, what the other models predict, one after the other while the page is idle. */
