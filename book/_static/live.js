@@ -8,6 +8,7 @@
   const largest = Math.max(...models.flatMap(({ attention }) => attention.flat()));  // one scale for all
   const sizes = { 5: "five", 6: "six", 7: "seven", 8: "eight" };
   const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
+  const PER_ATOM = 3.475;  // what each ring atom beyond six costs (the data page)
   let model = models[0];
   let chosen = 4;
   const width = place.clientWidth;
@@ -20,9 +21,9 @@
       <span class="which"></span>, mean over its <span class="of"></span>. <span class="hint"></span></p>
     <p class="said result" role="status"></p><p class="said why"></p>`;
   const puzzle = document.getElementById("puzzle");
-  puzzle.innerHTML = `<p class="hook">Three models are off by about&nbsp;3, and CSA is not. <a href="explainer.html#things-to-try">Why?</a></p>
+  puzzle.innerHTML = `<p class="hook">Predicting ${data.name}’s penalised logP, three models are off by about&nbsp;3, and CSA is not. <a href="explainer.html#model=csa&amp;molecule=${data.name}&amp;channel=13&amp;atom=C4&amp;to=C13">Why?</a></p>
     <svg role="img" aria-label="Predictions on a line: ${models.map(({ title, prediction }) => `${title} ${number(prediction)}`).join(", ")}; the exact value is ${number(value)}"></svg>
-    <p>Penalised logP of ${data.name}: how much better it dissolves in oil than in water, minus penalties, one of them for its ring of ${sizes[ring.length]} atoms.</p>`;
+    <p>Penalised logP: <a href="../notebooks/data.html">a weighted sum of three terms</a>. They say how much better a molecule dissolves in oil than in water, how hard it is to make, and how far its largest ring exceeds six atoms.</p>`;
   const find = (selector) => [...place.querySelectorAll(selector)];
   const atoms = find(".atom");
   find(".hint")[0].textContent = matchMedia("(pointer: coarse)").matches ? "Tap another atom." : "Point at another atom.";
@@ -33,7 +34,7 @@
     const width = puzzle.clientWidth;
     const LINE = 76;
     const ROW = 18;
-    const HEIGHT = 110;
+    const HEIGHT = 118;
     const across = (x) => (12 + (width - 24) * (x + 2.5) / 5).toFixed(1);  // from −2.5 to 2.5
     const right = models.filter(({ prediction }) => prediction > 0).sort((a, b) => b.prediction - a.prediction);
     const named = (each, row, shift, anchor) => {
@@ -77,8 +78,8 @@
     find(".of")[0].textContent = readsRings ? "channels" : "heads";
     gtcourse.molecule.outline(find("svg")[0], readsRings ? ring : []);
     find(".result")[0].innerHTML = `Penalised logP of ${data.name}<br>predicted <b>${number(to.prediction)}</b> · exact <b>${number(value)}</b>`;
-    find(".why")[0].textContent = readsRings ? `Only CSA reads which atoms share a ring, such as the outlined ring of ${sizes[ring.length]}.` :
-      `${to.title} does not read which atoms share a ring. CSA does.`;
+    find(".why")[0].textContent = readsRings ? `Only CSA reads which atoms share a ring. The outlined ring of ${sizes[ring.length]} lowers the exact value by ${number(PER_ATOM * (ring.length - 6), 1)}.` :
+      `${to.title} does not read which atoms share a ring. CSA does. The ring of ${sizes[ring.length]} lowers the exact value by ${number(PER_ATOM * (ring.length - 6), 1)}.`;
     const link = document.querySelector("a.play");
     drawPuzzle();
     if (link) link.hash = `model=${to.kind}&molecule=${data.name}`;

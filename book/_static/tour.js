@@ -14,24 +14,24 @@ gtcourse.tour = (function () {
   // `look` is what the question is about, which has a dashed frame. What would give the answer away is
   // covered until the reader has chosen. `see` is what a phone shows above the question: the first and
   // the last of the parts, which fit between the prediction and the question. `after` is what the answer
-  // chooses in the page, for instance the pair that it names.
+  // chooses in the page, for instance the pair that it names. `dim` is what the step is not about.
   const STEPS = [
     {
-      title: "The prediction", kind: "graphormer", look: "axis", see: [".axis", ".legend"],
-      ask: ["A trained Graphormer reads aspirin’s atoms and bonds and predicts its penalised logP. The line compares it with RDKit’s exact value. How far off is this model on average, on molecules it has never seen?", "0.04", "0.4", "4"],
+      title: "The prediction", kind: "graphormer", molecule: "diazepam", look: "axis", see: [".axis", ".legend"],
+      ask: ["A trained Graphormer reads diazepam’s atoms and bonds and predicts its penalised logP. The line compares it with RDKit’s exact value. How far off is this model on average, on molecules it has never seen?", "0.04", "0.4", "4"],
       right: ({ error }) => nearest([0.04, 0.4, 4], error),
-      text: ({ now, exact, error }) => `It is off by ${two(error)} on average. For aspirin it predicts ${two(now)}, and RDKit computes ${two(exact)}. The next steps
-        follow one number of this prediction, and then change it.`,
+      text: ({ now, exact, error }) => `It is off by ${two(error)} on average. For diazepam it is off by ${two(Math.abs(now - exact))}, and the last step shows why. The next steps
+        follow one number of a prediction, from the logit on, in a smaller molecule: aspirin.`,
     },
     {
-      title: "Where an atom looks", kind: "graphormer", scope: "model", i: 4, j: 2, after: { j: 9 }, look: "molecule", cover: "molecule maps matrix path", see: [".molecule", ".legend"],
+      title: "Where an atom looks", kind: "graphormer", scope: "model", i: 4, j: 2, after: { j: 9 }, look: "molecule", dim: "flow maps weight edit", cover: "molecule maps matrix path", see: [".molecule", ".legend"],
       ask: ["O3 joins the ring to the acetyl group. Averaged over all layers, what does it attend to most?", "itself", "a bonded atom", "an atom farther away"],
       right: ({ most }) => Math.min(2, most.distance),
       text: ({ most, uniform }) => `On average, its largest weight is on ${most.name}: ${two(most.weight)}, compared with ${two(uniform)} if all weights were equal.
         Every atom may look at every other; bonds do not limit it. Choose other atoms.`,
     },
     {
-      title: "One layer", kind: "graphormer", scope: "weight", layer: 0, channel: 4, i: 4, j: 2, look: "maps", cover: "channels matrix", see: [".flow", ".maps"],
+      title: "One layer", kind: "graphormer", scope: "weight", layer: 0, channel: 4, i: 4, j: 2, look: "maps", dim: "molecule weight edit", cover: "channels matrix", see: [".flow", ".maps"],
       ask: ["A layer’s square shows the mean over its eight heads. Do the heads themselves look alike?", "yes", "no, they differ"],
       right: () => 1,
       text: () => "They differ. Row 2 has a square for every head: head 5 follows the bonds, head 4 looks two bonds away, and head 6 three. Choose a head, and the matrix shows it.",
@@ -45,7 +45,7 @@ gtcourse.tour = (function () {
     },
     {
       title: "Softmax", kind: "graphormer", scope: "weight", channel: 0, i: 2, j: 4, changes: { shift: { 1: 3 } }, look: "fieldset molecule", see: [".molecule", "fieldset"],
-      ask: ["Head 1. We add 3 to the logits of all pairs that share a bond. What happens to the weights of the other pairs?", "nothing", "they fall", "they rise"],
+      ask: ["Head 1. We will add 3 to the logits of all pairs that share a bond. What will happen to the weights of the other pairs?", "nothing", "they fall", "they rise"],
       right: () => 1,
       text: () => "They fall, because the weights of a row add up to 1. All maps share one colour scale, so a paler atom has a smaller weight. Move the slider.",
     },
@@ -58,7 +58,7 @@ gtcourse.tour = (function () {
     {
       title: "From the message to the prediction", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, changes: { cut: new Set(["graphormer,0,4,2,4"]) },
       look: "made path", cover: "onward", see: [".of-pair", ".path"],
-      ask: ["We cut this one weight, so that C1 no longer gets O3’s message from head 5 of layer 1. The read-out reads [VNode] alone. After which layer does [VNode] first differ?", "after layer 1", "after layer 2", "after none"],
+      ask: ["We will cut this one weight, so that C1 no longer gets O3’s message from head 5 of layer 1. The read-out reads [VNode] alone. After which layer will [VNode] first differ?", "after layer 1", "after layer 2", "after none"],
       right: ({ trace }) => {
         const first = trace.findIndex(({ readOut }) => readOut > 0);
         return first < 0 ? 2 : Math.min(first, 1);
@@ -69,19 +69,19 @@ gtcourse.tour = (function () {
     },
     {
       title: "A gate", kind: "egt", scope: "weight", channel: 1, i: 1, j: 2, changes: { closed: new Set(["0,1"]) }, look: "models fieldset maps", see: [".made", ".maps"],
-      ask: ["Now EGT, which multiplies each weight by a gate between 0 and 1. We close the gates of head 2 in layer 1. What do C1’s weights then add up to?", "exactly 1", "less, not 0", "exactly 0"],
+      ask: ["Now EGT, which multiplies each weight by a gate between 0 and 1. We will close the gates of head 2 in layer 1. What will C1’s weights then add up to?", "exactly 1", "less, not 0", "exactly 0"],
       right: ({ sum }) => (sum > 0.99 ? 0 : sum > 0 ? 1 : 2),
       text: ({ now, before }) => `The gates come after the softmax, so it cannot make up for them: the head sends nothing. The prediction moves: ${two(before)} → ${two(now)}. Reopen the gates with ×.`,
     },
     {
       title: "Maps without the value term", kind: "grpe", scope: "layer", layer: 0, channel: 0, changes: { off: new Set(["value"]) }, look: "models fieldset flow", see: [".made", ".maps"],
-      ask: ["Now GRPE, which adds the relation to the values, too. We switch that off. Which layers’ attention maps change?", "all", "all but the first", "none"],
+      ask: ["Now GRPE, which adds the relation to the values, too. We will switch that off. Which layers’ attention maps will change?", "all", "all but the first", "none"],
       right: () => 1,
       text: () => "All but the first: its weights come only from queries and keys. Later layers read other vectors. Tick the box again and compare.",
     },
     {
       title: "A weight for every channel", kind: "csa", scope: "weight", channel: 34, i: 1, j: 3, changes: { perHead: true }, look: "models fieldset maps", see: [".made", ".maps"],
-      ask: ["Now CSA, which computes a weight for each of its 52 channels. We average E over the 13 channels of each head. How far does the prediction move?", "by less than 0.5", "by more"],
+      ask: ["Now CSA, which computes a weight for each of its 52 channels. We will average E over the 13 channels of each head. How far will the prediction move?", "by less than 0.5", "by more"],
       right: ({ now, before }) => Number(Math.abs(now - before) > 0.5),
       text: ({ now, before }) => `It moves by ${two(Math.abs(now - before))}: the channels of a head differ, and the model uses that.`,
     },
@@ -96,8 +96,8 @@ gtcourse.tour = (function () {
       title: "The puzzle of this page", kind: "csa", molecule: "diazepam", scope: "model", i: 4, j: 13, after: { scope: "weight", channel: 12, outline: RING }, look: "models molecule", see: [".molecule", ".legend"],
       ask: ["Diazepam again. CSA comes close to the exact value, and the other three are off by about 3. What does CSA read that they do not?", "which atoms share a bond", "which atoms share a ring", "how far apart two atoms are"],
       right: () => 1,
-      text: ({ ring }) => `Diazepam’s ring of seven atoms, outlined here, lowers its penalised logP. In channel 13, E is at least ${two(ring.inside)} for any two atoms on a common ring and at most ${two(ring.outside)} for all other pairs.
-        In layer 1, C4 puts ${percent(ring.share)} of its weight on the other atoms of its ring. So CSA can tell such pairs apart. Does its prediction depend on that? See answer 1 of “Things to try”.`,
+      text: ({ ring, now, ringless }) => `Diazepam’s ring of seven atoms, outlined here, lowers its penalised logP. In channel 13, E is at least ${two(ring.inside)} for any two atoms on a common ring and at most ${two(ring.outside)} for all other pairs.
+        In layer 1, C4 puts ${percent(ring.share)} of its weight on the other atoms of its ring. So CSA can tell such pairs apart, and its prediction depends on that: it is ${two(now)}, and ${two(ringless())} if no two atoms are marked as sharing a ring.`,
     },
   ];
 
@@ -132,18 +132,23 @@ gtcourse.tour = (function () {
       const covered = asking && step.cover ? ' <span class="quiet">The answer is covered until you choose.</span>' : "";
       const onward = asking ? `<button data-answer="${SKIPPED}">Skip</button>` :
         `<button data-tour="1" class="next">${at + 1 < STEPS.length ? "Next" : "Finish"}</button>`;
-      Object.assign(place.parentElement.dataset, { cover: asking ? step.cover ?? "" : "", look: step.look });
+      Object.assign(place.parentElement.dataset, { cover: asking ? step.cover ?? "" : "", look: step.look, dim: step.dim ?? "" });
       const begins = !place.querySelector("p");
-      place.innerHTML = `<div><p role="status">${title} ${asking ? question + covered : verdict() + step.text(shown)}${!asking && shown.changed ? `<span class="changed">${shown.changed}</span>` : ""}</p>${asking ?
+      place.innerHTML = `<div><p role="status">${title} <span class="rest">${asking ? question + covered : verdict() + step.text(shown)}${!asking && shown.changed ? `<span class="changed">${shown.changed}</span>` : ""}</span></p>${asking ?
         `<div class="answers">${answers.map((words, which) => `<button data-answer="${which}">${words}</button>`).join("")}</div>` : ""}</div>
-        <div class="steps"><button data-tour="-1" ${at ? "" : "disabled"}>Back</button>${onward}<button data-tour="0" class="end">End</button></div>`;
+        <div class="steps"><button data-tour="-1" ${at ? "" : "disabled"}>Back</button>${onward}<button data-tour="0" class="end">End</button><button class="phone low" data-low aria-expanded="${!place.classList.contains("folded")}" aria-label="the text of this step"></button></div>`;
       if (begins) place.getRootNode().host.scrollIntoView();  // so that all that changes is in view
       place.querySelector(".next, .answers button").focus({ preventScroll: true });
       bringIntoView(place, step.see);
     }
 
     place.innerHTML = start;
-    place.addEventListener("keydown", (event) => {  // from answer to answer
+    place.addEventListener("keydown", (event) => {  // from answer to answer, and from step to step
+      const turn = { ArrowRight: ".next", ArrowLeft: '[data-tour="-1"]' }[event.key];
+      if (turn && event.target.closest(".steps") && guess !== null) {
+        event.preventDefault();
+        return place.querySelector(turn).click();
+      }
       const answers = [...place.querySelectorAll(".answers button")];
       const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       const from = answers.indexOf(event.target);
@@ -152,7 +157,8 @@ gtcourse.tour = (function () {
       answers[(from + step + answers.length) % answers.length].focus();
     });
     place.addEventListener("click", ({ target }) => {
-      const { tour: turn, answer } = target.closest("button")?.dataset ?? {};
+      const { tour: turn, answer, low } = target.closest("button")?.dataset ?? {};
+      if (low !== undefined) return target.setAttribute("aria-expanded", !place.classList.toggle("folded"));
       if (answer !== undefined) guess = Number(answer);
       else if (turn === undefined) return;
       else {
@@ -162,7 +168,8 @@ gtcourse.tour = (function () {
       }
       if (at >= 0 && at < STEPS.length) return void show();
       at = -1;
-      Object.assign(place.parentElement.dataset, { cover: "", look: "" });
+      Object.assign(place.parentElement.dataset, { cover: "", look: "", dim: "" });
+      place.classList.remove("folded");
       place.innerHTML = start;
       place.querySelector("button").focus({ preventScroll: true });
       visit(before ?? {});

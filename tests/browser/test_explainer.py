@@ -4,6 +4,7 @@ import copy
 import math
 import re
 from importlib import import_module
+from itertools import pairwise
 from urllib.parse import parse_qs, parse_qsl, quote
 
 import pytest
@@ -641,6 +642,132 @@ def test_the_last_row_of_a_path_says_what_cutting_its_weight_changes(explainer, 
     assert "is cut" in last.inner_text()
 
 
+def test_the_path_goes_on_in_the_row_of_the_virtual_node_up_to_the_read_out(explainer):
+    """[VNode] reads C0 in layer 2, and then itself; the molecule shows what panel 3 shows."""
+    host = explainer()
+    for layer, column in ((2, "C0"), (3, "[VNode]"), (4, "[VNode]")):
+        host.locator(".path [data-onward]").click()
+        pair = host.locator(".of-pair").inner_text()
+        assert pair.startswith(f"[VNode] looks at {column}")
+        shown = host.locator("[data-scope] :checked").inner_text()
+        assert re.fullmatch(rf"layer {layer}, head \d", shown)  # as panel 3 shows it
+        pressed = host.locator(":is(.flow, .maps) [aria-pressed=true]").all_inner_texts()
+        assert shown == f"layer {layer}, head {pressed[1]}"
+    assert host.locator(".path [data-onward]").count() == 0
+    assert "[VNode] → linear" in host.locator(".path").inner_text()
+
+
+def test_choosing_a_layer_shows_the_chosen_head_in_the_molecule(explainer):
+    host = explainer()
+    host.locator(".flow [data-layer]").nth(1).click()
+    assert host.locator("[data-scope] :checked").inner_text() == "layer 2, head 5"
+    assert host.locator(".arrow").count() == 1
+
+
+def test_the_bars_of_a_path_show_how_far_each_layer_differs_without_its_weight(explainer):
+    """For C1 and [VNode], as PyTorch computes it; after the cut, they stay as they are."""
+    host = explainer("#model=graphormer&molecule=aspirin&head=5&atom=C1&to=O3")
+    before, after = states(cut=False), states(cut=True)  # [layers, tokens, d]
+    moved = (before - after).norm(dim=-1) / before.norm(dim=-1)
+    expected = [*moved[:, 2].tolist(), *moved[:, 0].tolist()]
+    shares = "all => all.map((each) => Number(each.dataset.share))"
+    bars = host.locator(".trail [data-share]")
+    assert bars.evaluate_all(shares) == pytest.approx(expected, abs=1e-4)
+    host.get_by_role("button", name="Cut weight").click()
+    assert bars.evaluate_all(shares) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["graphormer", "egt", "grpe", "csa"])
+def test_a_path_unfolds_to_the_dot_product_and_the_steps_of_its_layer(explainer, kind):
+    host = explainer(f"#model={kind}&molecule=aspirin&layer=2&atom=C1&to=O3")
+    rows = host.locator(".path li")
+    shown = number_in(rows.first.locator(".number").inner_text())
+    folded = rows.count()
+    host.locator("[data-unfold=content]").click()
+    last = host.locator(".path .steps div").last.inner_text()
+    total, K, quotient = re.search(r"([−\d.]+) / √(\d+) = ([−\d.]+)", last).groups()
+    clipped = max(-5, min(5, number_in(quotient))) if kind == "egt" else number_in(quotient)
+    assert clipped == pytest.approx(shown, abs=1e-3)
+    assert number_in(total) / math.sqrt(int(K)) == pytest.approx(number_in(quotient), abs=1e-3)
+    host.locator("[data-unfold=steps]").click()
+    assert rows.count() == folded + 4
+    host.locator("[data-unfold=steps]").click()
+    host.locator("[data-unfold=content]").click()
+    assert rows.count() == folded
+
+
+@pytest.mark.parametrize("name", MODELS[:4])
+def test_the_steps_of_a_layer_add_up(page, name):
+    """From the output projection to what the layer leaves; CSA has a norm after each residual."""
+    page.set_content(f"<script>{explorer.code()[0]}</script>")
+    gap = page.evaluate(
+        """([model, molecule]) => {
+          const { layers } = gtcourse.models.run(model, molecule, {});
+          const apart = (a, b) => Math.max(...[...a].map((x, at) => Math.abs(x - b[at])));
+          const plus = (a, b) => a.map((x, at) => x + b[at]);
+          const { before, steps: { output, joined, network }, after } = layers[1];
+          return [apart(plus(before, output), joined), apart(plus(joined, network), after)];
+        }""",
+        [explorer.model(load(name)), explorer.molecules({"": SMILES[0]})[0]],
+    )
+    if name.startswith("csa"):
+        assert min(gap) > 0.1
+    else:
+        assert max(gap) < 1e-12
+
+
+def test_the_colour_scale_tells_large_weights_apart(explainer):
+    """From 0 to 1, all colours differ; the mark of equal weights is at the root of its weight."""
+    host = explainer()
+    colors = host.evaluate(
+        "() => [0, .02, .05, .1, .2, .31, .48, .75, .97].map((x) => gtcourse.look.ofWeight(x))"
+    )
+    steps = [math.dist(one, two) for one, two in pairwise(colors)]
+    assert min(steps) > 15
+    assert host.locator(".scale .most").inner_text() == "1"
+    mark = host.locator(".scale .uniform").evaluate("(mark) => mark.style.getPropertyValue('--at')")
+    assert float(mark.rstrip("%")) == pytest.approx(100 / math.sqrt(21), abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        ({"width": 1280, "height": 800}, "graphormer&molecule=diazepam"),
+        (PHONE, "csa&molecule=caffeine"),
+    ],
+)
+def test_all_labels_below_the_bars_of_two_models_are_written(explainer, page, size, said):
+    page.set_viewport_size(size)
+    host = explainer(f"#model={said}&beside=grpe")
+    for bars in host.locator(".bars svg").all():
+        labels = bars.evaluate(LABELS)
+        assert labels["count"] == bars.locator("rect").count()
+        assert (labels["cut"], labels["touching"]) == ([], [])
+
+
+def test_a_typed_molecule_shows_dots_until_a_model_has_predicted(explainer, page):
+    host = explainer()
+    page.evaluate("window.requestIdleCallback = () => {}")  # no model gets its turn
+    write(host, "CCO")
+    said = host.locator("[data-model]").evaluate_all(
+        "all => all.map((each) => each.dataset.predicts)"
+    )
+    assert said == ["…"] * 4
+
+
+def test_the_field_of_a_molecule_says_what_smiles_are_and_grows_over_its_neighbours(explainer):
+    host = explainer()
+    field = host.get_by_label("your own molecule")
+    places = [host.locator(part) for part in (".prediction", ".picker", "[data-beside]")]
+    before, narrow = [box_of(place) for place in places], box_of(field)["width"]
+    field.focus()
+    assert "SMILES: a line of text" in host.locator(".heard").inner_text()
+    assert box_of(field)["width"] > 1.8 * narrow
+    assert [box_of(place) for place in places] == before
+    host.locator(".prediction").click()
+    assert host.locator(".heard").inner_text() == ""
+
+
 def test_cutting_the_first_weight_of_the_page_moves_the_prediction(explainer):
     host = explainer()
     by = host.locator(".path li").last.inner_text()
@@ -961,6 +1088,29 @@ def test_clicking_beside_an_atom_of_a_large_molecule_chooses_it(explainer, page)
     expect(atom).to_have_attribute("aria-pressed", "true")
 
 
+def test_the_right_arrow_goes_on_in_the_tour_and_its_sheet_folds_on_a_phone(explainer, page):
+    page.set_viewport_size(PHONE)
+    host = explainer()
+    tour = host.locator(".tour")
+    tour.get_by_role("button").click()
+    tour.get_by_role("button", name="Skip").click()
+    high = box_of(tour)["height"]
+    tour.get_by_role("button", name="the text of this step").click()
+    assert box_of(tour)["height"] < 0.75 * high
+    tour.get_by_role("button", name="the text of this step").click()
+    tour.locator(".next").focus()
+    page.keyboard.press("ArrowRight")
+    tour.get_by_text("2 of 12").wait_for()
+
+
+def test_all_layers_and_the_matrix_fill_the_width_of_a_phone(explainer, page):
+    page.set_viewport_size(PHONE)
+    host = explainer()
+    flow = host.locator(".flow")
+    assert flow.evaluate("flow => flow.scrollWidth <= flow.clientWidth")
+    assert box_of(host.locator(".matrix svg"))["width"] > 0.93 * box_of(flow)["width"]
+
+
 def test_the_tour_hides_the_numbers_of_the_path_before_an_answer(explainer):
     host = explainer()
     tour = host.locator(".tour")
@@ -1110,6 +1260,10 @@ def test_the_tours_last_step_shows_the_ring_and_what_csa_reads_of_it(explainer):
     assert f"at least {low:.2f}" in said
     assert f"at most {high:.2f}".replace("-", "\N{MINUS SIGN}") in said
     assert f"{100 * share:.0f}\u00a0%" in said
+    batch.encodings["ring"].zero_()
+    with torch.inference_mode():
+        ringless = csa.model(batch).item()
+    assert f"and {ringless:.2f} if no two atoms".replace("-", "\N{MINUS SIGN}") in said
     diazepam = Chem.MolFromSmiles(SMILES[1])
     ring = max(diazepam.GetRingInfo().AtomRings(), key=len)
     assert len(ring) == 7
@@ -1494,7 +1648,7 @@ def test_the_tab_key_stops_once_at_layers_and_heads_and_arrows_choose(explainer,
     stops = """host => [...host.shadowRoot.querySelectorAll(".levels *")]
       .filter((each) => each.tabIndex >= 0)
       .map((each) => each.closest(".flow, .maps, .matrix, .path").className)"""
-    assert host.evaluate(stops) == ["flow", "maps", "matrix", "path"]
+    assert host.evaluate(stops) == ["flow", "maps", "matrix", "path", "path", "path"]
     focused = "host => host.shadowRoot.activeElement.textContent"
     chosen = host.locator(":is(.flow, .maps) [aria-pressed=true]")
     chosen.first.focus()

@@ -659,11 +659,13 @@ def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, bo
     assert gaps[0] < 0.5
     assert gaps[1:] == pytest.approx([3] * 3, abs=0.5)
     puzzle = page.locator("#puzzle")
-    assert "Three models are off by about\N{NO-BREAK SPACE}3" in puzzle.inner_text()
+    hook = "Predicting diazepam’s penalised logP, three models are off by about\N{NO-BREAK SPACE}3"
+    assert hook in puzzle.inner_text()
     assert puzzle.locator("circle").count() == 4
     assert puzzle.locator(".now").text_content().strip().startswith("CSA")
     why = puzzle.get_by_role("link", name="Why?").get_attribute("href")
-    assert why == "explainer.html#things-to-try"
+    assert why.startswith("explainer.html#model=csa&molecule=diazepam")
+    assert "lowers the exact value by 3.5" in live.locator(".why").inner_text()
     assert len(places) == 1  # nothing moves
     assert len(scales) == 1  # the colours of all models can be compared
     assert ringed == [0, 0, 0, 1]  # CSA reads rings

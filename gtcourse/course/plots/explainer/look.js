@@ -4,14 +4,12 @@ gtcourse.look = (function () {
 
   const COLORS = { node: "#3b82c4", edge: "#d97706", bias: "#c2559b", gate: "#b8962e", value: "#199e77" };
 
-  /** Colours are of the weight over that of a uniform row, the same everywhere: full from 4 times on. */
-  const FULL = 4;
-
   const { css, shade } = gtcourse.colors;
 
-  /** The weight from which a colour is full: FULL times an even share, and no more than 1. */
-  const fullWeight = (tokens) => Math.min(1, FULL / tokens);
-  const ofWeight = (weight, tokens) => shade("weight", weight / fullWeight(tokens));
+  /** Where a weight stands on the colour scale, from 0 to 1: at its square root, so that small weights and
+      large ones can both be told apart. The scale is the same for all maps. */
+  const onScale = (weight) => Math.sqrt(Math.max(0, Math.min(1, weight)));
+  const ofWeight = (weight) => shade("weight", onScale(weight));
   const ofNumber = (value, limit) => shade("number", 0.5 + value / limit / 2);
 
   /** Numbers as pixels in rows of S, each with its colour. */
@@ -26,7 +24,7 @@ gtcourse.look = (function () {
   const ramp = (kind) => `<span class="ramp" style="background:${gtcourse.colors.ramp(kind)}"></span>`;
 
   // A term has its colour, its formula and what it is. `into` is what the pairs do to a layer. In a model that `clips`,
-  // a bound is one of the sums of the terms.
+  // a bound is one of the sums of the terms. A model with a norm `after` each residual names it; the others have it before.
   const DOT = { kind: "node", text: "q<sub>i</sub> · k<sub>j</sub> / √K", name: "content" };
   const ABOUT = {
     graphormer: {
@@ -53,7 +51,7 @@ gtcourse.look = (function () {
       title: "CSA", weights: "channel", chapter: "09_csa", tokens: "atoms, with random walks",
       pairs: ["edge", "Pair features E", "one number per pair and channel, the same in every layer"], into: "▲ logits, v",
       terms: { dot: DOT, E: { kind: "edge", text: "E<sub>ij,c</sub>", name: "pair, this channel" } },
-      value: "v<sub>j,c</sub> + E<sup>value</sup><sub>ij,c</sub>", source: "CSA, Eqs. 5 to 7", clips: true, end: "MLP → sum", reads: "sum",
+      value: "v<sub>j,c</sub> + E<sup>value</sup><sub>ij,c</sub>", source: "CSA, Eqs. 5 to 7", clips: true, end: "MLP → sum", reads: "sum", after: "norm",
     },
   };
 
@@ -134,11 +132,14 @@ gtcourse.look = (function () {
       @keyframes seen { from { outline-color: transparent; opacity: .25; } }
     }
 
+    ${["flow", "maps", "weight", "edit", "molecule"].map((part) => `[data-dim~="${part}"] .${part}`).join(", ")} { opacity: .45; }
+    ${["flow", "maps", "weight", "edit", "molecule"].map((part) => `[data-dim~="${part}"] .${part}:is(:hover, :focus-within)`).join(", ")} { opacity: 1; }
     [data-cover~="molecule"] .molecule .disc { fill: var(--page); }
     [data-cover~="molecule"] .molecule .name { fill: var(--ink); }
     [data-cover~="maps"] :is(.maps, .flow) canvas, [data-cover~="channels"] .maps canvas { opacity: 0; }
     [data-cover~="maps"] :is(.maps button, button.card), [data-cover~="channels"] .maps button { background-image: repeating-linear-gradient(45deg, var(--hatch, var(--soft)) 0 4px, transparent 4px 8px); }
     [data-cover] button[aria-pressed="true"] { --hatch: #ffffff30; }
+    [data-cover~="onward"] .trail > *, [data-cover~="path"] .trail > * { visibility: hidden; }
     [data-cover~="onward"] .path :is(.onward, .without) small { visibility: hidden; }
     [data-cover~="matrix"] .cells, [data-cover~="path"] .path :is(li > span:last-child, :is(.from-row, .without) small) { visibility: hidden; }
 
@@ -165,12 +166,13 @@ gtcourse.look = (function () {
     .made > button { flex: none; font-size: 13px; }
     .chips { display: flex; flex-wrap: wrap; gap: .2rem .3rem; min-height: 1.75rem; align-items: center; min-width: 0; padding: 2px; }
     .chips button { border-radius: 1rem; border: 2px solid var(--gold); background: var(--soft); padding: .05rem .45rem; font-size: 13px; }
-    .edit { min-height: 7.95rem; padding: .2rem 0 .3rem; min-width: 0; }
+    .edit { min-height: 8.85rem; padding: .2rem 0 .3rem; min-width: 0; }
     fieldset { border: 1px solid var(--line); border-radius: .5rem; margin: 0; padding: 0 .6rem .45rem; min-width: 0; }
     legend { font-size: 13px; padding: 0 .3rem; }
     .row { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; margin-top: .3rem; font-size: 13.5px; }
     .row:first-of-type { margin-top: .1rem; }
     .row button { padding-inline: .45rem; }
+    .says-flip { flex: 1 0 100%; margin-bottom: -.2rem; }
     .row .flip { padding: .1rem .3rem; margin-left: -.15rem; min-width: 24px; }
     .row label { min-height: 24px; display: inline-flex; gap: .4rem; align-items: center; }
     output { min-width: 2.2rem; font-variant-numeric: tabular-nums; text-align: right; }
@@ -188,9 +190,10 @@ gtcourse.look = (function () {
     .atom.removed { fill: color-mix(in srgb, var(--page) 80%, transparent); stroke: #d1495b; stroke-width: 2; stroke-dasharray: 3 3; }
     .legend { margin: .2rem 0 0; min-height: 3.3rem; font-size: 13.5px; }
     .legend select { padding: 0 .2rem; min-height: 24px; margin-left: .2rem; }
-    .scale { display: grid; grid-template-columns: repeat(4, 4rem); font-size: 12.5px; line-height: 1.3; margin-top: .25rem; }
+    .scale { position: relative; display: grid; grid-template-columns: repeat(4, 4rem); font-size: 12.5px; line-height: 1.3; margin-top: .25rem; width: max-content; }
     .scale .ramp { grid-column: 1 / -1; height: .6rem; border-radius: 2px; box-shadow: inset 0 0 0 1px var(--line); }
-    .scale .uniform { border-left: 2px solid currentColor; padding-left: .25rem; margin-top: -.6rem; padding-top: .7rem; grid-column: 2 / 4; }
+    .scale .uniform { position: absolute; left: var(--at); top: 0; border-left: 2px solid currentColor; padding: .65rem 0 0 .25rem; }
+    .scale .most { grid-column: 4; }
     .scale .most { text-align: right; }
 
     .flow { position: relative; display: grid; grid-template-columns: minmax(4.8rem, .8fr) repeat(var(--layers), minmax(0, 1fr)) minmax(4.4rem, .7fr) minmax(4rem, .6fr); column-gap: clamp(.6rem, 1.4cqw, 1.1rem); align-items: stretch; }
@@ -209,8 +212,9 @@ gtcourse.look = (function () {
     .ribbon { grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .15rem .5rem; font-size: 13px; white-space: nowrap; min-width: max-content;
       background: color-mix(in srgb, var(--pairs) 22%, transparent); border-left: 4px solid var(--pairs); }
     [data-more] { -webkit-mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); }
-    .maps { display: grid; grid-template-columns: var(--columns); gap: .2rem; overflow-x: auto; padding: 2px 2px .2rem; scrollbar-width: thin; }
+    .maps { display: grid; width: fit-content; max-width: 100%; grid-template-columns: var(--columns); gap: .2rem; overflow-x: auto; padding: 2px 2px .2rem; scrollbar-width: thin; }
     .maps button { padding: 2px; min-width: 0; font-size: 12.5px; line-height: 1.15; cursor: zoom-in; }
+    .maps button:not(:hover, [aria-pressed="true"]) { border-color: transparent; }
     .maps button[aria-pressed="true"] { background-color: #2a69a8; }
     canvas { image-rendering: pixelated; display: block; border-radius: 2px; width: 100%; }
     .maps canvas, .card canvas { aspect-ratio: 1; }
@@ -222,15 +226,27 @@ gtcourse.look = (function () {
     .matrix .gone { text-decoration: line-through; }
     .mark { fill: none; stroke: var(--ink); }
     .path { list-style: none; margin: 0; padding: 0; font-size: 13.5px; }
-    .path li { display: grid; grid-template-columns: 8rem minmax(0, 1fr) auto; gap: .4rem; align-items: center; border-left: 4px solid var(--of, transparent); padding: .03rem .4rem; margin: .09rem 0;
-      background: var(--soft); font-variant-numeric: tabular-nums; min-height: 1.24rem; line-height: 1.22; }
+    .path li { display: grid; grid-template-columns: 8rem minmax(0, 1fr) auto; gap: .4rem; align-items: center; border-left: 4px solid var(--of, transparent); padding: .02rem .4rem; margin: .07rem 0;
+      background: var(--soft); font-variant-numeric: tabular-nums; min-height: 1.16rem; line-height: 1.2; }
+    .path .trail { display: block; background: none; border: 0; padding: 0 0 .1rem; }
+    .bars-row { display: flex; gap: .3rem; align-items: center; font-size: 12.5px; line-height: 1.15rem; margin-top: 2px; border-left: 4px solid var(--of); padding-left: .4rem; }
+    .bars-row > span:first-child { flex: 0 0 6.9rem; white-space: nowrap; }
+    .share { position: relative; flex: 1 1 0; min-width: 0; padding: 0 .25rem; background: var(--soft); border-radius: 2px; text-align: right; overflow: hidden; white-space: nowrap; }
+    .share i { position: absolute; inset: 0 auto 0 0; background: color-mix(in srgb, var(--of) 45%, transparent); }
+    .share b { position: absolute; left: .25rem; font-weight: 400; opacity: .75; }
+    .path .steps { display: block; padding: .2rem .4rem .3rem 1rem; font-size: 12.5px; line-height: 1.35; }
+    .steps span { display: inline-block; min-width: 4.6rem; opacity: .85; }
+    .path .step { margin-left: .7rem; }
+    .path .fold { border: 0; padding: 0 .3rem 0 0; min-width: 24px; margin-block: -4px; font-weight: 400; text-align: left; }
+    .fold::after { content: " ▸"; }
+    .fold[aria-expanded="true"]::after { content: " ▾"; }
     .path li.total { background: none; font-weight: 600; border-top: 1px solid var(--line); }
     .path small { opacity: .85; font-size: 12.5px; font-weight: 400; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
     .frame .path li.wide { grid-template-columns: 4.8rem minmax(0, 1fr) auto; }
     .path :is(sub, sup) { line-height: 0; }
     .path small sup { font-size: 11px; vertical-align: .3em; }
     .path small sub { font-size: 11px; vertical-align: -.15em; }
-    .path button { padding: 0 .4rem; min-height: 24px; line-height: 1.2; }
+    .path button { padding: 0 .4rem; min-height: 24px; line-height: 1.2; margin-block: -3px; }
     .vector { width: 5.6rem; height: .8rem; display: inline-block; vertical-align: middle; }
     .one { display: inline-block; width: 1rem; height: .8rem; vertical-align: middle; border-radius: 2px; margin-right: .3rem; }
     .amount { display: inline-block; position: relative; width: 3.2rem; height: .6rem; background: var(--soft); margin-right: .4rem; border-radius: 2px; }
@@ -273,8 +289,14 @@ gtcourse.look = (function () {
     .beyond { margin: .3rem 0 0; border-left: 4px solid var(--gold); padding-left: .5rem; font-size: 13px; line-height: 1.2rem; }
     .beyond:empty { display: none; }
     .beyond button { padding: 0 .4rem; min-height: 24px; line-height: 1.2; }
+    .heard.hint span:not(:empty) { border-color: ${COLORS.node}; }
     /* Where the window is wide, the sentence on a SMILES string is laid over the page below its field, and takes no room. */
     @container (min-width: 821px) {
+      .own { position: relative; }
+      .own input { width: 9.2rem; }
+      .own:focus-within { z-index: 5; margin-right: -11rem; }  /* it grows over what is beside it, so that nothing moves */
+      .own:focus-within input { width: 20.2rem; }
+      .own:focus-within > * { background: var(--page); }
       .heard { position: absolute; z-index: 6; min-height: 0; top: var(--below); left: var(--left); max-width: min(34rem, calc(100% - var(--left))); }
       .heard span:not(:empty) { padding: .3rem .6rem; border: 1px solid #d1495b; border-left-width: 4px; border-radius: .4rem; box-shadow: 0 .3rem .8rem #0003; }
     }
@@ -291,10 +313,13 @@ gtcourse.look = (function () {
       .made, .edit, .left > .changed { order: 2; }
       .frame:has(.tour p) .left > .changed { display: none; }
       .right { order: 3; }
-      .prediction { position: sticky; top: var(--pst-header-height, 0px); z-index: 3; background: var(--page); box-shadow: 0 -.5rem 0 var(--page); }
+      .prediction { position: sticky; top: var(--pst-header-height, 0px); z-index: 3; background: var(--page); box-shadow: 0 -.5rem 0 var(--page), 0 1px 0 var(--line); }
       .tour:has(p) { position: sticky; bottom: 0; order: 1; z-index: 6; box-shadow: 0 -.4rem 1rem #0003; }
       .levels > h2:first-child { margin-top: .8rem; }
       .ribbon { white-space: normal; min-width: 0; }
+    }
+    @media (max-height: 860px) {
+      .card canvas { max-width: 3.7rem; }
     }
     @container (max-width: 1150px) {
       .tour:has(p) { min-height: 7.8rem; }
@@ -302,6 +327,9 @@ gtcourse.look = (function () {
     @container (max-width: 1000px) {
       .bar [data-beside] { max-width: 11.5rem; } /* so that the row does not break for longer names and numbers */
       .halves { grid-template-columns: minmax(0, 1fr); }
+      .path li { grid-template-columns: 6rem minmax(0, 1fr) auto; }
+      .signed { width: 3rem; }
+      .vector { width: 3.6rem; }
       .panel .path li { grid-template-columns: 6.6rem minmax(0, 1fr) auto; }
     }
     @container (max-width: 620px) {
@@ -315,6 +343,11 @@ gtcourse.look = (function () {
     }
     @container (max-width: 520px) {
       .flow { grid-template-columns: 4.4rem repeat(var(--layers), 5.7rem) 4.2rem 3.6rem; overflow-x: auto; }
+      .flow:not(.deep) { grid-template-columns: 1.5rem repeat(var(--layers), minmax(0, 1fr)) 1.5rem 3rem; column-gap: .35rem; }  /* all layers are in view */
+      .flow:not(.deep) .card:not(button, .result) { writing-mode: vertical-rl; padding: 0; }
+      .flow:not(.deep) .card b { font-size: 12.5px; font-weight: 400; }
+      .flow:not(.deep) .into i { display: none; }
+      .flow:not(.deep) button.card { font-size: 12px; padding: .1rem; white-space: nowrap; }
       .deep .into i { display: inline; }
       .edit { min-height: 0; padding-bottom: .2rem; }
       .ribbon { grid-column: 1 / -1; }
@@ -330,6 +363,10 @@ gtcourse.look = (function () {
       .more { display: block; }
       .long { display: none; }
       .phone { display: inline; }
+      .tour.folded :is(.rest, .answers) { display: none; }
+      .tour .low { margin-left: auto; min-width: 2.6rem; }
+      .low::before { content: "▾"; }
+      .folded .low::before { content: "▴"; }
       .legend { font-size: 13px; }
       .chips { min-height: 2.4rem; padding-block: 1px; }
       .changed { min-height: 3.7rem; }
@@ -337,16 +374,21 @@ gtcourse.look = (function () {
       .comparing .prediction b { font-size: 16px; }
       .comparing .key { gap: .5rem; font-size: 12px; }
       .heard { min-height: 3.9rem; order: -1; }
+      .heard:has(span:empty)::after { content: attr(data-hint); }
       .frame:not(.all) .heard:has(span:empty) { display: none; }
       .extra { order: -1; flex: 1 0 auto; }
       .own input { flex: 1 1 6rem; }
       .frame:not(.all) .extra { display: none; }
       .path li { grid-template-columns: 6.6rem minmax(0, 1fr) auto; gap: .25rem; }
+      .of-weight:has(.was) .amount { display: none; }
+      .bars-row { gap: .2rem; }
+      .bars-row > span:first-child { flex-basis: 6.5rem; }
+      .share b { display: none; }
       .vector { width: 2.6rem; }
       .amount { width: 1.8rem; margin-right: .2rem; }
       .signed { width: 2rem; margin-right: .2rem; }
       .path .number { min-width: 2.7rem; }
     }`;
 
-  return { ABOUT, COLORS, CSS, FULL, css, fullWeight, ofNumber, ofWeight, pixels, ramp };
+  return { ABOUT, COLORS, CSS, css, ofNumber, ofWeight, onScale, pixels, ramp };
 })();

@@ -5,10 +5,12 @@
 //
 // run(model, molecule, changes) returns {prediction, first, layers, parts}: `first` is the token of
 // atom 0, and `parts` is what each atom adds to the prediction where the read-out is a sum (CSA).
-// Each layer has {terms, logits, attention, gates, value, extra, z, before, after}: `terms` is a list
-// of [name, map]; value [T, d] are the tokens' values; extra(c, i, j), if any, joins a value; z [T, d]
-// is each token's weighted sum; before and after [T, d] are the tokens as the layer meets and leaves
-// them.
+// Each layer has {terms, logits, attention, gates, query, key, value, extra, z, before, steps, after}:
+// `terms` is a list of [name, map]; query, key and value [T, d] are the tokens' own; extra(c, i, j), if
+// any, joins a value; z [T, d] is each token's weighted sum; before and after [T, d] are the tokens as
+// the layer meets and leaves them, and `steps` {output, joined, network}, each [T, d], lie between: the
+// output projection of z, the tokens after the first residual (and, in CSA, its norm), and what the
+// feed-forward network adds to that.
 // `changes` is what a reader has changed:
 //   removed: Set of atoms; shift: {distance: number} added to Graphormer's bias; closed: Set of
 //   "layer,head" whose EGT gate is shut; flips: Set of EGT's singular pairs; off: Set of GRPE's
@@ -66,12 +68,13 @@ gtcourse.models = (function () {
     const norm = (x, part) => layerNorm(x, w[`${name}.${part}.weight`], w[`${name}.${part}.bias`], 1e-5);
     const before = h;
     const found = attend(norm(h, "attention_norm"));
-    h = plus(h, output(found.z, w, `${name}.attention`));
+    const sent = output(found.z, w, `${name}.attention`);
+    h = plus(h, sent);
     const inner = linear(norm(h, "feed_forward_norm"), w[`${name}.feed_forward.0.weight`],
       w[`${name}.feed_forward.0.bias`]);
     const net = `${name}.feed_forward.${second}`;
-    const after = plus(h, linear(gelu(inner), w[`${net}.weight`], w[`${net}.bias`]));
-    return { ...found, before, after };
+    const network = linear(gelu(inner), w[`${net}.weight`], w[`${net}.bias`]);
+    return { ...found, before, steps: { output: sent, joined: h, network }, after: plus(h, network) };
   }
 
   function projections(x, w, name) {
@@ -120,7 +123,7 @@ gtcourse.models = (function () {
         const logits = sum(dot, spatial, edges);
         const attention = withoutCut(softmax(logits, T, removed), changes, "graphormer", l, T);
         const terms = [["dot", dot], ["b", spatial], ["c", edges]];
-        return { terms, logits, attention, value, z: gather(attention, value, T) };
+        return { terms, logits, attention, query, key, value, z: gather(attention, value, T) };
       }, 2);
       layers.push(layer);
       h = layer.after;
@@ -181,7 +184,7 @@ gtcourse.models = (function () {
         const extra = changes.off.has("value") ? null :
           (c, i, j) => tables.value[relation[i * T + j] * d + c];
         const terms = [["dot", dot], ["query", ofQuery], ["key", ofKey]];
-        return { terms, logits, attention, value, extra, z: gather(attention, value, T, extra) };
+        return { terms, logits, attention, query, key, value, extra, z: gather(attention, value, T, extra) };
       }, 3);
       layers.push(layer);
       h = layer.after;
@@ -234,10 +237,13 @@ gtcourse.models = (function () {
       const attention = withoutCut(open, changes, "egt", l, T);
       const before = h;
       const z = gather(attention, value, T);
-      h = plus(h, output(z, w, `layers.${l}.attention`));
-      h = plus(h, network(h, `layers.${l}.node_ffn`));
+      const sent = output(z, w, `layers.${l}.attention`);
+      const joined = plus(h, sent);
+      const added = network(joined, `layers.${l}.node_ffn`);
+      h = plus(joined, added);
       const terms = [["dot", dot], ["E", bias]];
-      layers.push({ terms, logits, attention, gates, value, z, before, after: h });
+      const steps = { output: sent, joined, network: added };
+      layers.push({ terms, logits, attention, gates, query, key, value, z, before, steps, after: h });
       if (part("edge_output.weight")) { // the last layer has none: no head reads the pairs
         const seen = new Float64Array(T * T * H).map((_, at) => logits[at % H * T * T + Math.floor(at / H)]);
         e = plus(e, linear(seen, part("edge_output.weight"), part("edge_output.bias")));
@@ -328,13 +334,15 @@ gtcourse.models = (function () {
       const before = h;
       const extra = (c, i, j) => values[(c * T + i) * T + j];
       const z = gather(attention, value, T, extra);
-      h = batchNorm(plus(h, output(z, w, name)), w, `layers.${l}.attention_norm`);
+      const sent = output(z, w, name);
+      const joined = batchNorm(plus(h, sent), w, `layers.${l}.attention_norm`);
       const net = `layers.${l}.feed_forward`;
-      const inner = relu(linear(h, w[`${net}.0.weight`], w[`${net}.0.bias`]));
-      h = plus(h, linear(inner, w[`${net}.3.weight`], w[`${net}.3.bias`]));
-      h = batchNorm(h, w, `layers.${l}.feed_forward_norm`);
+      const inner = relu(linear(joined, w[`${net}.0.weight`], w[`${net}.0.bias`]));
+      const network = linear(inner, w[`${net}.3.weight`], w[`${net}.3.bias`]);
+      h = batchNorm(plus(joined, network), w, `layers.${l}.feed_forward_norm`);
       const terms = [["dot", dot], ["E", bias]];
-      layers.push({ terms, logits, attention, value, extra, z, before, after: h });
+      const steps = { output: sent, joined, network };
+      layers.push({ terms, logits, attention, query, key, value, extra, z, before, steps, after: h });
     }
     const parts = Array.from({ length: T }, (_, i) =>
       (removed[i] ? 0 : readOut(h.subarray(i * d, (i + 1) * d), w, relu)[0]));

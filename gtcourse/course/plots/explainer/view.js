@@ -10,18 +10,19 @@
   "use strict";
 
   const number = (x, digits = 3) => gtcourse.layers.number(Number(x.toFixed(digits)) || 0, digits);  // no −0.00
-  const { ABOUT, COLORS, CSS, FULL, css, fullWeight, ofNumber, ofWeight, pixels, ramp } = gtcourse.look;
+  const { ABOUT, COLORS, CSS, css, ofNumber, ofWeight, onScale, pixels, ramp } = gtcourse.look;
   const EFFECT = 1;  // the contribution of an atom whose colour is full
   const HEIGHT = 250;  // of a molecule
   const SCOPES = ["weight", "layer", "model"];  // of what the molecule shows the weights
   const FIRST = { graphormer: 4, csa: 34 };  // the head or channel that is shown first: one that follows bonds
-  const LEAST = 0.05;  // of the colour scale: a smaller difference is not marked
+  const LEAST = 0.01;  // of a weight: a smaller difference is not marked
   const FINGER = 22;  // pixels from the middle of an atom within which it is meant
   const NAMED = 2;  // at most so many atoms are named in the sentence on what has changed
   const MOST_SHIFT = 4;  // of a bias, up and down
   const LONG_NAME = 24;  // letters of a SMILES string in a sentence
   const MANY = 1000;  // from here on, exponentials are written without decimals
   const ALWAYS = 3;  // so many of the largest weights of a row are named
+  const COMPONENTS = 4;  // so many of a query and a key are written
 
   async function fetched(model) {
     if (!model.src) return model;
@@ -63,12 +64,13 @@
     let other = null;  // the results of the model beside, where there is one
     let otherBefore = null;
     const worth = new WeakMap();  // what each atom adds to a result's prediction, once it is known
+    const HINT = "SMILES: a line of text with the atoms and bonds, such as CCO for ethanol. A name from the list works, too.";
     root.innerHTML = `<style>${CSS}</style>
       <div class="page"><div class="frame loading"><div class="tour" inert></div><div class="bar" inert><div class="models" role="group" aria-label="model"></div>
         <details class="picker"><summary></summary><div class="strip" role="group" aria-label="molecule"></div></details>
-        <button class="more" data-act="more" aria-expanded="false">More</button><form class="own extra"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" autocomplete="off" autocapitalize="off" spellcheck="false">
+        <button class="more" data-act="more" aria-expanded="false">More</button><form class="own extra"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" title="${HINT}"autocomplete="off" autocapitalize="off" spellcheck="false">
           <button aria-label="Read this SMILES">↵</button></form>
-        <select class="extra" data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" role="status"><span></span></p>
+        <select class="extra" data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" data-hint="${HINT}" role="status"><span></span></p>
       <div class="body"><div class="left"><p class="prediction" role="status"><span class="waiting">loading the model …</span></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div><p class="beyond" role="status"></p>
         <div class="made"><div class="chips" role="group" aria-label="changes" tabindex="-1"></div><button data-act="reset">Undo all</button></div><div class="edit"><fieldset></fieldset></div>
         <div class="molecule"></div><p class="legend"><span class="says"></span> <select data-scope aria-label="what the molecule shows"></select><span class="scale"></span></p><p class="changed" role="status"></p></div>
@@ -112,7 +114,7 @@
     function drawWaiting() {
       all("[data-model], [data-molecule]").forEach(press);
       showMolecule();
-      gtcourse.molecule.paint(find(".molecule"), state.molecule.x.map(() => ofWeight(0, 1)));
+      gtcourse.molecule.paint(find(".molecule"), state.molecule.x.map(() => ofWeight(0)));
     }
 
     function press(button) {
@@ -125,20 +127,23 @@
     function showPredictions() {
       all("[data-model]").forEach((button) => {
         const value = state.molecule.predictions?.[data.models[button.dataset.model].kind];
-        if (value === undefined) delete button.dataset.predicts;
-        else button.dataset.predicts = number(value, 2);
+        if (typeof value === "number") button.dataset.predicts = number(value, 2);
+        else if (value === undefined && state.molecule.predictions) button.dataset.predicts = "…";  // it is being computed
+        else delete button.dataset.predicts;
       });
+      placeHeard();  // the row's fields have moved
     }
 
     /** Of the reader's own molecule, what the other models predict, one after the other while the page is idle. */
     async function predictWithAll(molecule) {
       if (!molecule.own || molecule.predictions || new Set(data.models.map(({ kind }) => kind)).size < data.models.length) return;
       molecule.predictions = {};
+      showPredictions();
       for (const model of [state.model, ...data.models.filter((each) => each !== state.model)]) {
         await new Promise((idle) => (window.requestIdleCallback ?? setTimeout)(idle));
         const ready = await fetched(model).catch(() => null);  // the reader can still choose it
         if (molecule !== state.molecule) return void delete molecule.predictions;
-        if (ready) molecule.predictions[model.kind] = gtcourse.models.run(ready, molecule, {}).prediction;
+        molecule.predictions[model.kind] = ready ? gtcourse.models.run(ready, molecule, {}).prediction : null;
         showPredictions();
         drawPrediction();
       }
@@ -292,7 +297,7 @@
         ${state.beside ? `· ${ABOUT[state.beside.kind].title} <b>${number(other.prediction, 2)}</b>` : ""}
         ${value === null ? "<small>· exact: not known</small>" : `<span class="${isWhole() ? "" : "of-whole"}">· exact ${number(value, 2)}</span>`}`;
       const values = data.molecules.map((molecule) => molecule.value);
-      const others = moved || state.beside ? [] : Object.entries(state.molecule.predictions ?? {}).filter(([kind]) => kind !== state.model.kind);
+      const others = moved || state.beside ? [] : Object.entries(state.molecule.predictions ?? {}).filter(([kind, by]) => kind !== state.model.kind && by !== null);
       const shown = [now, before.prediction, other?.prediction ?? now];  // of the reader's molecules and changes, some lie beyond the others
       const low = Math.min(...values.map((x) => x - 1.5), ...shown.map((x) => x - 0.5));
       const high = Math.max(...values.map((x) => x + 1.5), ...shown.map((x) => x + 0.5));
@@ -386,18 +391,18 @@
       else state.changes[kind].delete(value);
     }
 
-    /** The largest difference between two maps, as a part of the colour scale. */
+    /** The largest difference between two maps. */
     function apart(one, two) {
       let largest = 0;
       for (let at = 0; at < one.length; at++) largest = Math.max(largest, Math.abs(one[at] - two[at]));
-      return largest / fullWeight(tokens());
+      return largest;
     }
 
     /** The weights that the molecule shows, now and in the model as it was trained. */
     function rows() {
       const now = shownRow(one(), i());
       const was = shownRow({ ...one(), run: before }, i());
-      const away = now.map((weight, at) => Math.abs(weight - was[at]) / fullWeight(tokens()));
+      const away = now.map((weight, at) => Math.abs(weight - was[at]));
       return { now, was, differs: away.map((by) => by > LEAST), away };
     }
 
@@ -433,10 +438,9 @@
     }
 
     function drawMolecule() {
-      const T = tokens();
       const row = shownRow(one(), i());
       const found = state.effects ? effectsOf(one()) : row.slice(result.first);
-      gtcourse.molecule.paint(find(".molecule"), found.map((value) => (state.effects ? ofNumber(value, EFFECT) : ofWeight(value, T))));
+      gtcourse.molecule.paint(find(".molecule"), found.map((value) => (state.effects ? ofNumber(value, EFFECT) : ofWeight(value))));
       all(".molecule .atom").forEach((atom, at) => {
         const token = at + result.first;
         atom.setAttribute("class", ["atom", token === i() && "chosen", token === j() && state.scope === "weight" && "other",
@@ -447,7 +451,7 @@
       gtcourse.molecule.outline(find(".molecule svg"), state.outline);
       drawArrow();
       drawTriangles();
-      drawLegend(T);
+      drawLegend(tokens());
       find(".left > .changed").textContent = differences();
     }
 
@@ -514,7 +518,7 @@
       find(".says").innerHTML = state.effects ? "What each atom adds to the prediction:" : row;
       find(".scale").innerHTML = state.effects ?
         `${ramp("number")}<span>−${EFFECT}</span><span></span><span></span><span class="most">+${EFFECT}</span>` :
-        `${ramp("weight")}<span>0</span><span class="uniform">uniform ${number(1 / T, 2)}</span><span class="most">≥ ${number(fullWeight(T), 2)}</span>`;
+        `${ramp("weight")}<span>0</span><span class="uniform" style="--at:${(100 * onScale(1 / T)).toFixed(1)}%">uniform ${number(1 / T, 2)}</span><span class="most">1</span>`;
       const scopes = find("[data-scope]");
       const words = state.beside ? { weight: "the chosen weights", layer: "the mean of the chosen layers", model: "the mean over all layers" } :
         { weight: `layer ${state.layer + 1}, ${about().weights} ${state.channel + 1}`, layer: `mean of layer ${state.layer + 1}`, model: "mean over all layers" };
@@ -552,9 +556,9 @@
       flow.classList.toggle("deep", result.layers.length > 6);
       flow.style.setProperty("--layers", result.layers.length);
       flow.style.setProperty("--pairs", COLORS[kind]);
-      flow.innerHTML = `<div class="card"><b>input</b>${given}</div>
+      flow.innerHTML = `<div class="card"><b>input</b><span class="long">${given}</span></div>
         ${result.layers.map((_, at) => `<button class="card" data-layer="${at}"><canvas></canvas>layer ${at + 1}</button>`).join("")}
-        <div class="card"><b>read-out</b>${end}</div><div class="card result"></div>
+        <div class="card"><b>read-out</b><span class="long">${end}</span></div><div class="card result"></div>
         <div></div>${result.layers.map((_, at) => enters(state.model.kind === "egt" && at + 1 === result.layers.length ? "▲ bias, gate" : into)).join("")}<div></div><div></div>
         <div class="ribbon"><span><b>${title}</b>: ${words}.</span></div>`;
     }
@@ -568,7 +572,7 @@
 
     function drawFlow() {
       const T = tokens();
-      all(".flow canvas").forEach((canvas, at) => pixels(canvas, meanMap(result.layers[at], T), T, (value) => ofWeight(value, T)));
+      all(".flow canvas").forEach((canvas, at) => pixels(canvas, meanMap(result.layers[at], T), T, (value) => ofWeight(value)));
       pressOne(all(".flow [data-layer]"), state.layer);
       markDiffering(all(".flow [data-layer]"), otherLayers());
       find(".result").classList.toggle("differs", Math.abs(result.prediction - before.prediction) > 5e-4);
@@ -613,7 +617,7 @@
       const { weights } = about();
       find(".of-layer").innerHTML = `2 · Layer ${state.layer + 1} <small class="quiet">its ${channels()} ${weights}s${
         weights === "channel" ? `, ${channels() / state.model.heads} to a head` : ""}; choose one<span class="long">. Rows attend to columns</span></small>`;
-      all(".maps canvas").forEach((canvas, c) => pixels(canvas, layer().attention.subarray(c * T * T, (c + 1) * T * T), T, (value) => ofWeight(value, T)));
+      all(".maps canvas").forEach((canvas, c) => pixels(canvas, layer().attention.subarray(c * T * T, (c + 1) * T * T), T, (value) => ofWeight(value)));
       pressOne(all("[data-channel]"), state.channel);
       const was = before.layers[state.layer].attention;
       markDiffering(all("[data-channel]"), Array.from({ length: channels() }, (_, c) =>
@@ -630,7 +634,9 @@
 
     function buildMatrix() {
       const T = tokens();
-      const room = Math.min((find(".matrix").clientWidth || 280) - HALF, innerHeight < LOW_WINDOW ? (rowsOfMaps() > 1 ? 262 : 278) : Math.min(380, innerHeight - ABOVE));
+      const across = (find(".matrix").clientWidth || 280) - HALF;
+      const alone = across > 0.8 * find(".weight").clientWidth;  // on a phone, the path is below and the page scrolls
+      const room = alone ? across : Math.min(across, innerHeight < LOW_WINDOW ? (rowsOfMaps() > 1 ? 262 : 278) : Math.min(380, innerHeight - ABOVE));
       cell = Math.max(4, Math.min(26, Math.floor((room - MARGIN - 1) / T)));
       side = MARGIN + Math.max(T * cell, HEADING) + HALF;  // a small matrix leaves room for its headings
       const center = MARGIN + Math.max(T * cell, HEADING) / 2;
@@ -647,7 +653,7 @@
     function drawMatrix() {
       const T = tokens();
       const map = mapOf(layer().attention);
-      find(".cells").childNodes.forEach((cell, at) => cell.setAttribute("fill", css(ofWeight(map[at], T))));
+      find(".cells").childNodes.forEach((cell, at) => cell.setAttribute("fill", css(ofWeight(map[at]))));
     }
 
     function drawMark() {
@@ -671,7 +677,7 @@
       });
     }
 
-    const line = ({ kind, text, label, value, more = "" }) => `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}</span><small>${label}</small><span>${value}</span></li>`;
+    const line = ({ kind, text, label, value, more = "", steps, trail, ...rest }) => (steps ? `<li class="steps">${steps}</li>` : trail ? drawTrail({ trail, ...rest }) : `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}</span><small>${label}</small><span>${value}</span></li>`);
     const largest = (values) => values.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
     /** A bar from one number to another, with 0 in the middle. */
@@ -681,6 +687,26 @@
     }
 
     const length = (values) => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0));
+
+    const unfolded = new Set();  // of the path: "content", "steps"
+    const folds = (what, words) => (state.beside ? words : `<button class="fold" data-unfold="${what}" aria-expanded="${unfolded.has(what)}">${words}</button>`);
+
+    /** The dot product of a query and a key, with its first components. */
+    function contentOf({ model, run, layer: at, channel }, from, to, dot) {
+      const here = run.layers[at];
+      const d = here.query.length / (n() + run.first);
+      const K = d / model.heads;
+      const head = Math.floor(channel / (here.attention.length / (n() + run.first) ** 2 / model.heads));
+      const part = (values, token) => values.subarray(token * d + head * K, token * d + (head + 1) * K);
+      const [query, key] = [part(here.query, from), part(here.key, to)];
+      const product = query.map((x, k) => x * key[k]);
+      const sum = product.reduce((a, b) => a + b);
+      const first = (values) => `${[...values.subarray(0, COMPONENTS)].map((x) => number(x, 2)).join(", ")}${K > COMPONENTS ? ", …" : ""}`;
+      const clipped = Math.abs(sum / Math.sqrt(K) - dot) > 1e-6 ? `, clipped to ${number(dot)}` : "";
+      const row = (name, values, after = "") => `<div><span>${name}</span> ${first(values)}${after}</div>`;
+      return { steps: `${row(`q<sub>i</sub> of ${nameOf(from, run.first)}`, query)}${row(`k<sub>j</sub> of ${nameOf(to, run.first)}`, key)}
+        ${row("products", product, `; the sum of all ${K} is ${number(sum)}`)}<div><span>÷ √K</span> ${number(sum)} / √${K} = <b>${number(sum / Math.sqrt(K))}</b>${clipped}</div>` };
+    }
 
     /** The complete path of a weight, from the scores to the prediction: {rows by name, vectors}. A row is
         {kind, text, label, value, more}; `vectors` are drawn into the rows' canvases, in order. */
@@ -727,11 +753,12 @@
       const widest = Math.max(1e-9, ...[trained.logits, ...trained.terms.map(([, map]) => map)].map((map) => largest(mine(map))));
       let sum = 0;
       here.terms.forEach(([key, map], which) => {
-        const { kind, text, name: label } = of.terms[key];
+        const { kind, text, name: words } = of.terms[key];
         const term = mine(map)[pair];
-        rows[`term ${which}`] = { kind, text, label,
+        rows[`term ${which}`] = { kind, text, label: key === "dot" ? folds("content", words) : words,
           value: `${signed(sum, sum + term, widest, COLORS[kind])}<span class="number">${compared((_, layer) => mine(layer.terms[which][1])[pair])}</span>` };
         sum += term;
+        if (key === "dot" && !state.beside && unfolded.has("content")) rows.content = contentOf({ model, run, layer: at, channel }, from, to, term);
       });
       rows.logit = { text: "logit s<sub>ij</sub>", label: of.clips && model.clip ? `the sum, within ±${model.clip}` : "the sum", more: "total",
         value: `${signed(0, mine(here.logits)[pair], widest, "currentColor")}<span class="number">${compared((_, layer) => mine(layer.logits)[pair])}</span>` };
@@ -741,40 +768,119 @@
         label: gone ? `${name(to)} is removed` : `e<sup>${number(power, 2)}</sup> / Σ e<sup>s</sup> = ${share} / ${all}` };
       if (here.gates) rows.gate = { kind: "gate", text: "× σ(G<sub>ij</sub>)", label: "gate", value: compared((_, layer) => mine(layer.gates)[pair]) };
       rows.weight = { text: "weight a<sub>ij</sub>", label: `${number(weight * T, 1)} × uniform`, more: "total from-row of-weight",
-        value: `<span class="amount"><i style="width:${Math.min(100, 100 * weight * T / FULL)}%"></i><u style="left:${100 / FULL}%"></u></span>${
+        value: `<span class="amount"><i style="width:${(100 * Math.min(1, weight)).toFixed(1)}%"></i><u style="left:${(100 / T).toFixed(1)}%"></u></span>${
           compared((_, layer) => mine(layer.attention)[pair])}` };
       rows.value = { kind: "value", text: of.value, label: `value of ${name(to)}`, value: vector(valueIn, ofValues) };
       rows.message = { kind: "value", text: "a<sub>ij</sub> × value", label: "message",
         value: vector((layer) => valueIn(layer).map((x) => x * mine(layer.attention)[pair]), ofValues) };
       rows.gathered = { kind: "node", text: "Σ<sub>j</sub> messages", label: `at ${name(from)}`, value: vector((layer) => slice(layer.z, from), ofValues) };
-      rows.before = { kind: "node", text: "h<sub>i</sub> before", label: `${d} numbers`, value: vector((layer) => token(layer, "before"), ofTokens) };
-      rows.after = { kind: "node", text: "h<sub>i</sub> after", label: "output", value: vector((layer) => token(layer, "after"), ofTokens) };
-      const onward = state.beside ? `layers ${at + 2} to ${run.layers.length}` : `<button data-layer="${at + 1}">layer ${at + 2} →</button>`;
-      const reader = from < run.first ? `${name(from)} reads itself` : of.reads === "vnode" ? `[VNode] reads ${name(from)}` : `all atoms read ${name(from)}`;
+      rows.before = { kind: "node", text: "h<sub>i</sub> before", label: folds("steps", `${d} numbers`), value: vector((layer) => token(layer, "before"), ofTokens) };
+      if (!state.beside && unfolded.has("steps")) {
+        const step = (which) => vector((layer) => token(layer.steps, which), ofTokens);
+        const joined = of.after ? `${of.after}(h<sub>i</sub> + W<sub>O</sub> z)` : "h<sub>i</sub> + W<sub>O</sub> z";
+        rows.output = { kind: "node", text: "W<sub>O</sub> z", label: `output projection of all ${of.weights}s`, value: step("output"), more: "step" };
+        rows.joined = { kind: "node", text: joined, label: of.after ? "residual, batch norm" : "residual", value: step("joined"), more: "step" };
+        rows.network = { kind: "node", text: of.after ? "FFN" : "FFN(norm)", label: "feed-forward network of that", value: step("network"), more: "step" };
+      }
+      rows.after = { kind: "node", text: "h<sub>i</sub> after", label: !unfolded.has("steps") || state.beside ? "output" : of.after ? "residual, batch norm" : "residual", value: vector((layer) => token(layer, "after"), ofTokens) };
+      const next = last ? null : onwardOf(run, at, from);
+      const onward = () => (state.beside ? `layers ${at + 2} to ${run.layers.length}` :
+        `<button data-onward="${[at + 1, next.channel, next.row, from]}" title="the largest weight with which ${name(next.row)} reads ${name(from)} there">layer ${at + 2}<span class="long">, ${of.weights} ${next.channel + 1}</span> →</button>`);
+      const reader = from < run.first ? `${name(from)} reads itself` : of.reads === "vnode" ? `[VNode] reads ${name(from)}` :
+        `all atoms read ${name(from)}`;
       rows.next = last ? { kind: "node", text: "read-out", label: counts, value: of.end } :
-        { kind: "node", text: "next layer", label: reader, value: onward, more: "onward" };
+        { kind: "node", text: "next layer", label: reader, value: onward(), more: "onward" };
+      const view = { model, run, layer: at, channel };
+      const cut = cutting(view, from, to);
+      if (!state.beside) rows.trail = { trail: cut?.trail ?? run.layers.map(() => null), from, reads: of.reads };
       rows.prediction = { text: "prediction", value: compared((each) => each.prediction, 2), more: "total wide without",
-        label: withoutWeight({ model, run, layer: at, channel }, from, to) };
+        label: cut ? withoutWeight(run, cut) : "" };
       return { rows, vectors };
     }
 
-    const cuttings = new WeakMap();  // of a run: what it predicts without each weight that was asked for
+    /** Where the path of what token `from` has received goes on in the next layer: {row, channel}. The row is that
+        of [VNode], or, where all atoms are read out, that of the other atom that attends to it most; the head or
+        channel is the one with the largest weight there. */
+    function onwardOf(run, at, from) {
+      const T = n() + run.first;
+      const { attention } = run.layers[at + 1];
+      const found = { row: run.first ? 0 : from, channel: 0 };
+      let most = -1;
+      for (let channel = 0; channel < attention.length / T ** 2; channel++) {
+        for (let row = 0; row < (run.first || T); row++) {
+          const weight = attention[(channel * T + row) * T + from];
+          if ((!run.first && row === from) || weight <= most) continue;
+          most = weight;
+          Object.assign(found, { row, channel });
+        }
+      }
+      return found;
+    }
 
-    /** In the last row of a path: what the model predicts without the message of this weight. For a weight that
-        the pointer passes over it is not computed. */
-    function withoutWeight({ model, run, layer: at, channel }, from, to) {
+    const cuttings = new WeakMap();  // of a run: for each weight that was asked for, what differs without it
+
+    /** What differs without the message of a weight: {isCut, prediction, trail}. For a weight that is cut already,
+        the model with it is compared. For a weight that the pointer passes over nothing is computed: null. */
+    function cutting({ model, run, layer: at, channel }, from, to) {
       const cut = [model.kind, at, channel, from, to].join(",");
       const now = run === result ? changes() : { ...gtcourse.models.unchanged(), removed: removed() };
-      if (now.cut.has(cut)) return "a<sub>ij</sub> is cut";
       if (!cuttings.has(run)) cuttings.set(run, new Map());
       const known = cuttings.get(run);
       if (!known.has(cut)) {
-        if (hover) return "";
-        known.set(cut, gtcourse.models.run(model, state.molecule, { ...now, cut: new Set([...now.cut, cut]) }).prediction);
+        if (hover) return null;
+        const isCut = now.cut.has(cut);
+        const others = new Set(now.cut);
+        toggle(others, cut);
+        const other = gtcourse.models.run(model, state.molecule, { ...now, cut: others });
+        const [whole, without] = isCut ? [other, run] : [run, other];
+        known.set(cut, { isCut, prediction: other.prediction, trail: trailOf(ABOUT[model.kind].reads, whole, without, from) });
       }
-      const by = known.get(cut) - run.prediction;
+      return known.get(cut);
+    }
+
+    /** In the last row of a path: what the model predicts without the message of this weight. */
+    function withoutWeight(run, { isCut, prediction }) {
+      if (isCut) return "a<sub>ij</sub> is cut";
+      const by = prediction - run.prediction;
       const moved = Math.abs(by) < 5e-4 ? "no change" : `${by > 0 ? "+" : ""}${number(by, 3)}`;
-      return `without a<sub>ij</sub>: ${number(known.get(cut), 2)} (${moved})`;
+      return `without a<sub>ij</sub>: ${number(prediction, 2)} (${moved})`;
+    }
+
+    /** After each layer, how far a token and what is read out differ between two runs, as a share of their length
+        in the first: {chosen, readOut}. Read out is [VNode], the mean of the atoms or each atom by itself. */
+    function trailOf(reads, whole, without, from) {
+      const T = n() + whole.first;
+      const gone = (atom) => removed().has(atom);
+      const share = (x, y) => length(x.map((value, k) => value - y[k])) / (length(x) || 1);
+      return whole.layers.map(({ after }, at) => {
+        const d = after.length / T;
+        const both = [after, without.layers[at].after];
+        const [x, y] = both.map((all) => all.subarray(from * d, (from + 1) * d));
+        const read = { vnode: (all) => all.subarray(0, d), mean: (all) => meanOf(all, d, gone), sum: (all) => all }[reads];
+        return { chosen: share(x, y), readOut: share(...both.map(read)) };
+      });
+    }
+
+    /** The mean of the rows of d numbers that are not gone. */
+    function meanOf(rows, d, gone) {
+      const sum = new Float64Array(d);
+      rows.forEach((value, at) => { if (!gone(Math.floor(at / d))) sum[at % d] += value; });
+      return sum;  // a factor does not matter where shares are compared
+    }
+
+    const share = (x) => (x < 5e-5 ? "0" : x < 0.0995 ? `${number(100 * x, 1)} %` : `${number(100 * x, 0)} %`);
+
+    /** Two rows of bars below a path, one bar for each layer: how far the token and what is read out differ
+        without this weight. */
+    function drawTrail({ trail, from, reads }) {
+      const first = from < result.first;
+      const named = { vnode: "[VNode]", mean: "mean of atoms", sum: "all atoms" }[reads];
+      const row = (name, of, kind) => `<div class="bars-row" style="--of:${COLORS[kind]}"><span>${name}</span>${trail.map((each, at) => {
+        const x = each?.[of] ?? 0;
+        return `<span class="share" data-share="${x.toFixed(4)}" title="${name} after layer ${at + 1}: ${share(x)} of its length"><i style="width:${Math.min(100, 100 * x).toFixed(1)}%"></i><b>L${at + 1}</b>${each ? share(x) : ""}</span>`;
+      }).join("")}</div>`;
+      return `<li class="trail" role="group" aria-label="how far vectors differ without this weight, layer by layer"><div class="bars-rows">${
+        first ? "" : row(`${nameOf(from)} changes by`, "chosen", "edge")}${row(`${named} ${first ? "changes by" : "by"}`, "readOut", "node")}</div></li>`;
     }
 
     /** Draws the vectors of paths into the canvases of a place, in order. */
@@ -817,7 +923,7 @@
       const own = {
         graphormer: `<label>Bias at distance <select data-distance>${distances}</select></label>
           <span class="slide"><input type="range" min="${-MOST_SHIFT}" max="${MOST_SHIFT}" step="0.1" aria-label="added to the bias"><output></output></span>`,
-        egt: `${check("gate", "")}</div><div class="row">Flip pair ${Array.from({ length: 8 }, (_, m) =>
+        egt: `${check("gate", "")}</div><div class="row"><span class="says-flip">Flip the sign of singular pair</span> ${Array.from({ length: 8 }, (_, m) =>
           `<button class="flip" data-flip="${m}" aria-label="flip singular pair ${m + 1}">${m + 1}</button>`).join("")}`,
         grpe: `Terms: ${["query", "key", "value"].map((term) => check(term, term)).join("")}`,
         csa: check("perHead", "Average E over each head’s channels"),
@@ -885,7 +991,7 @@
       names.sort((a, b) => order(a) - order(b));
       const empty = (name) => ({ text: name === "gate" ? "no gate" : "no further term", label: name === "gate" ? "weight = softmax" : "", value: "", more: "none" });
       const rows = views.map((view) => (inModel(view.run)[0] < 0 ? null : shownRow(view, inModel(view.run)[0])));
-      const most = Math.max(fullWeight(n()), ...rows.flatMap((row) => row ?? []));  // of the bars of both
+      const most = Math.max(Math.min(1, 4 / n()), ...rows.flatMap((row) => row ?? []));  // of the bars of both
       all(".panel").forEach((panel, which) => {
         drawPanel(panel, views[which], paths[which], names.map((name) => paths[which]?.rows[name] ?? empty(name)), rows[which]);
         drawBars(panel.querySelector(".bars"), rows[which], views[which].run.first, inModel(views[which].run)[1], most);
@@ -905,7 +1011,7 @@
       of('[data-which="layer"]').value = at;
       of('[data-which="channel"]').value = channel;
       const found = state.effects ? effectsOf(view) : row?.slice(run.first) ?? [];
-      const color = (x) => (state.effects ? ofNumber(x, EFFECT) : ofWeight(x, n()));
+      const color = (x) => (state.effects ? ofNumber(x, EFFECT) : ofWeight(x));
       gtcourse.molecule.paint(panel, state.molecule.x.map((_, atom) => color(found[atom] ?? 0)));
       panel.querySelectorAll(".atom").forEach((atom, at) => {
         const token = at + run.first;
@@ -922,7 +1028,14 @@
     }
 
     // The bars of both models have one scale, and the same atom stands at the same place.
-    const [BARS, TICK_ROW, NAME, LETTER] = [34, 17, 34, 7.7];  // NAME: the room for a label
+    const [BARS, TICK_ROW, TURNED_ROW, GAP] = [34, 17, 35, 3];
+
+    const pen = document.createElement("canvas").getContext("2d");
+    /** The width of a label as drawn; the chosen one is bold. */
+    function widthOfLabel(text, bold) {
+      pen.font = `${bold ? 700 : 400} ${LABEL}px ${getComputedStyle(host).fontFamily}`;
+      return pen.measureText(text).width;
+    }
 
     function drawBars(place, row, first, to, most) {
       const width = widthOf(place, 340);
@@ -931,21 +1044,27 @@
       const slot = width / slots;
       const high = (x) => BARS * Math.min(1, x / most);
       const shown = row ? [...row.keys()] : [];
+      const wide = (token) => widthOfLabel(short(token, first), token === to) + GAP;
+      const middle = (token) => (token - first + lead + 0.5) * slot;
+      // Where the labels would touch, all are turned; where even then there is no room for all, some are left out.
+      const turned = slots > 1 && Array.from({ length: n() }, (_, atom) => widthOfLabel(`${state.molecule.symbols[atom]}${atom}`, true) + GAP).some((each) => each > slot);
       const labels = shown.map((token) => {
-        const half = NAME / 2 - 4;  // nothing of a label lies beyond the edges
-        return Math.max(half, Math.min((token - first + lead + 0.5) * slot, width - half));
+        const half = turned ? 0.7 * LABEL : (wide(token) - GAP) / 2;  // nothing of a label lies beyond the edges
+        return Math.max(half, Math.min(middle(token), width - half));
       });
-      const wide = (token) => LETTER * short(token, first).length + 4;
-      const written = spaced(labels, (one, other) => (wide(one) + wide(other)) / 2, to, row ?? []);
+      const gap = (one, other) => (turned ? Math.min(LABEL + 1, Math.max(slot, SMALL_LABEL)) : (wide(one) + wide(other)) / 2);
+      const written = spaced(labels, gap, to, row ?? []);
       const bars = shown.map((token) => {
         const at = token - first + lead;
         const marked = token === to;
         const label = written.has(token) ? short(token, first) : "";
+        const spot = turned ? `transform="translate(${labels[token].toFixed(1)},${BARS + 4}) rotate(-90)" text-anchor="end" dominant-baseline="central"` :
+          `x="${labels[token].toFixed(1)}" y="${BARS + 13}" text-anchor="middle"`;
         return `<rect x="${(at * slot + 1).toFixed(1)}" y="${(BARS - high(row[token])).toFixed(1)}" width="${Math.max(1, slot - 2).toFixed(1)}" height="${Math.max(1, high(row[token])).toFixed(1)}"
-          fill="${css(ofWeight(row[token], n()))}" class="${marked ? "now" : ""}"/><text x="${labels[token].toFixed(1)}" y="${BARS + 13}" text-anchor="middle" font-weight="${marked ? 700 : 400}">${label}</text>`;
+          fill="${css(ofWeight(row[token]))}" class="${marked ? "now" : ""}"/><text ${spot} font-weight="${marked ? 700 : 400}">${label}</text>`;
       });
       const even = BARS - high(1 / n());
-      place.innerHTML = `<svg viewBox="0 0 ${width} ${BARS + TICK_ROW}" data-slots="${slots}">${bars.join("")}
+      place.innerHTML = `<svg viewBox="0 0 ${width} ${BARS + (turned ? TURNED_ROW : TICK_ROW)}" data-slots="${slots}">${bars.join("")}
         <path class="base" d="M0 ${BARS}H${width}"/><path class="even" d="M0 ${even.toFixed(1)}H${width}"/></svg>`;
     }
 
@@ -1094,7 +1213,8 @@
 
     function tell(sentence) {
       find(".heard span").textContent = sentence;
-      find(".own input").setAttribute("aria-invalid", sentence !== "");
+      find(".heard").classList.toggle("hint", sentence === HINT);
+      find(".own input").setAttribute("aria-invalid", sentence !== "" && sentence !== HINT);
       placeHeard();
     }
 
@@ -1106,6 +1226,8 @@
     }
 
     find(".own").addEventListener("input", () => tell(""));
+    find(".own").addEventListener("focusin", () => { if (!find(".own input").value) tell(HINT); });
+    find(".own").addEventListener("focusout", () => { if (find(".heard").matches(".hint")) tell(""); });
     find(".own").addEventListener("submit", (event) => {
       event.preventDefault();
       const text = find(".own input").value.trim();
@@ -1118,21 +1240,6 @@
         tell("Two singular values of this molecule are equal, so its singular vectors are not unique. EGT in Python may predict a different value.");
       }
     });
-
-    /** After each layer, how far the changes have moved the chosen token and the one of the read-out, as a
-        share of its length in the trained model. */
-    function trace() {
-      const T = tokens();
-      return result.layers.map((now, at) => {
-        const was = before.layers[at].after;
-        const d = was.length / T;
-        const moved = (token) => {
-          const [x, y] = [was, now.after].map((all) => all.subarray(token * d, (token + 1) * d));
-          return length(x.map((value, k) => value - y[k])) / length(x);
-        };
-        return { chosen: moved(state.i), readOut: moved(0) };
-      });
-    }
 
     /** The last term of the logits of pairs on a common ring, at least, and of all other pairs, at most; and the
         share of its weight that the chosen atom puts on its rings. */
@@ -1154,6 +1261,9 @@
       return found;
     }
 
+    /** What the model predicts if no two atoms are marked as sharing a ring. */
+    const ringless = () => gtcourse.models.run(state.model, { ...state.molecule, ring: state.molecule.ring.map(() => 0) }, {}).prediction;
+
     /** What the tour says numbers of. */
     function seen() {
       const T = tokens();
@@ -1164,9 +1274,10 @@
         changed: differences(),
         most: { name: nameOf(most), weight: row[most],
           distance: state.molecule.distance[(state.i - result.first) * n() + most - result.first] },
-        trace: trace(),
+        trace: trailOf(ABOUT[state.model.kind].reads, before, result, state.i),
         sum: mapOf(layer().attention).subarray(state.i * T, (state.i + 1) * T).reduce((a, b) => a + b, 0),
         ring: ofRings(),
+        ringless,
         terms: layer().terms.map(([, map]) => mapOf(map)[state.i * T + state.j]),
       };
     }
@@ -1218,7 +1329,7 @@
       if (barAt(event) !== null) return select(state.i, barAt(event));
       if (atomNear(event) !== null) return select(atomNear(event) + result.first);
       if (!target) return;
-      const { model, molecule, layer: at, channel, act, flip, token, undo: what } = target.dataset;
+      const { model, molecule, layer: at, channel, act, flip, token, undo: what, onward, unfold } = target.dataset;
       if (model) choose(data.models[model]);
       else if (molecule) {
         takeMolecule(data.molecules[molecule]);
@@ -1228,8 +1339,19 @@
         find(".picker > summary").focus();
         start();
       } else if (at) {
-        Object.assign(state, { layer: Number(at), scope: "layer" });
+        Object.assign(state, { layer: Number(at), scope: state.scope === "layer" ? "layer" : "weight" });
         draw();
+      } else if (onward) {
+        const [layer, channel, i, j] = onward.split(",").map(Number);
+        Object.assign(state, { layer, channel, i, j, scope: "weight" });
+        hover = null;
+        draw();
+        scrollToChannel();
+        find(".path [data-onward]")?.focus({ preventScroll: true });
+      } else if (unfold) {
+        toggle(unfolded, unfold);
+        drawPath();
+        find(`[data-unfold="${unfold}"]`).focus({ preventScroll: true });
       } else if (channel) {
         Object.assign(state, { channel: Number(channel), scope: "weight" });
         draw();
