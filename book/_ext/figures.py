@@ -47,6 +47,16 @@ WIDE = 480  #: pixels; a phone draws a figure of this width at 70 % of its size
 ENLARGE = '<button type="button" class="enlarge">Enlarge this figure</button>'
 
 
+def refresh_widgets(app: Sphinx, document: nodes.document, page: str) -> None:
+    """The widgets of stored outputs look and behave as those of today's package."""
+    from gtcourse.course.plots.interactive import refreshed
+
+    if app.builder.format == "html":
+        rewrite(
+            (raw for raw in document.findall(nodes.raw) if WIDGET.search(raw.astext())), refreshed
+        )
+
+
 def number_figures(app: Sphinx, document: nodes.document, page: str) -> None:
     if app.builder.format != "html":
         return
@@ -297,6 +307,7 @@ def rewrite(found: Iterable[nodes.TextElement], change: Callable[[str], str]) ->
 
 def setup(app: Sphinx) -> dict:
     app.connect("env-check-consistency", drop_numbers_of_sphinx)
+    app.connect("doctree-resolved", refresh_widgets)
     app.connect("doctree-resolved", number_figures)
     app.connect("doctree-resolved", offer_enlarged)
     app.connect("doctree-resolved", hide_directives)
