@@ -161,10 +161,21 @@ def mark_contents(app: Sphinx, page: str, template: str, context: dict, document
         found = listed(kind)
         for entry in found.select("a.nav-link") if found else ():
             if entry.get_text().split(" ")[0] in wanted and not entry.select("span.core"):
-                entry.append(dot())
+                bind_dot(entry)
         return found
 
     context["generate_toc_html"] = with_dots
+
+
+def bind_dot(entry: Tag) -> None:
+    """The dot stands in the line of the last word, which may have marks around it."""
+    last = [text for text in entry.find_all(string=True) if text.strip()][-1]
+    before, _, word = last.rstrip().rpartition(" ")
+    together = BeautifulSoup("", "html.parser").new_tag("span")
+    together["class"] = "together"
+    together.append(word)
+    together.append(dot())
+    last.replace_with(f"{before} " if before else last[: -len(last.lstrip())], together)
 
 
 def dot() -> Tag:

@@ -18,7 +18,8 @@ ARROW = re.compile(r'<g id="arrow ([^"]*) &gt; ([^"]*)"')
 FORMULA = re.compile(r"\$([^$]*)\$")
 SHAPE = re.compile(r"\n?(\[[^\]]*\](?: each)?)$")
 SAID = (
-    '<p class="said" role="status">Point at a box, or tap it, to see what it is computed from.</p>'
+    '<p class="said" role="status">Point at a box, tap it or use the arrow keys to see what it is '
+    "computed from.</p>"
 )
 SCRIPT = '<script src="../_static/diagram.js" defer></script>'
 

@@ -36,6 +36,10 @@ WIDTH = re.compile(
 POINT = 4 / 3  #: pixels
 # A hyphen before a number, in a table or a drawing.
 MINUS = re.compile(r"(<(?:td|text)\b[^>]*>)-(?=\d)")
+SHOWN_TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
+ROW = re.compile(r"<tr\b.*?</tr>", re.DOTALL)
+CELL = re.compile(r"<t[hd] style=\"text-align:[^>]*>(?:<[^>]*>)*([^<]*)")
+RIGHT = re.compile(r"<t[hd] style=\"text-align:\w+")
 FOLDED = "tag_fold-table"  # of a cell with this tag
 OPENING = '<details class="numbers"><summary>The numbers of the figure as a table</summary>'
 PROSE = 60  #: characters of a cell that holds a sentence
@@ -45,6 +49,16 @@ WORDED = 16  #: characters of a cell on average, which three columns of a phone 
 WITHOUT_LABELS = ("book/ledger", "book/notation")  #: their cells say themselves what they are
 WIDE = 480  #: pixels; a phone draws a figure of this width at 70 % of its size
 ENLARGE = '<button type="button" class="enlarge">Enlarge this figure</button>'
+
+
+def refresh_widgets(app: Sphinx, document: nodes.document, page: str) -> None:
+    """The widgets of stored outputs look and behave as those of today's package."""
+    from gtcourse.course.plots.interactive import refreshed
+
+    if app.builder.format == "html":
+        rewrite(
+            (raw for raw in document.findall(nodes.raw) if WIDGET.search(raw.astext())), refreshed
+        )
 
 
 def number_figures(app: Sphinx, document: nodes.document, page: str) -> None:
@@ -272,6 +286,26 @@ def shrink_figures(app: Sphinx, document: nodes.document, page: str) -> None:
     rewrite(document.findall(nodes.raw), partial(PATH.sub, without_spaces))
 
 
+def align_words(app: Sphinx, document: nodes.document, page: str) -> None:
+    """Columns of words begin at the left, in tables that cells show; numbers end at the right."""
+    rewrite(document.findall(nodes.raw), partial(SHOWN_TABLE.sub, aligned))
+
+
+def aligned(table: re.Match) -> str:
+    rows = [CELL.findall(row) for row in ROW.findall(table[0])]
+    columns = [*zip(*(row for row in rows[1:] if len(row) == len(rows[0])), strict=True)]
+    worded = {at for at, cells in enumerate(columns) if all(cell[:1].isalpha() for cell in cells)}
+
+    def turned(cell: str, column: int) -> str:
+        return cell.replace("right", "left", 1) if column in worded else cell
+
+    def in_row(row: re.Match) -> str:
+        numbers = iter(range(len(rows[0])))
+        return RIGHT.sub(lambda cell: turned(cell[0], next(numbers, -1)), row[0])
+
+    return ROW.sub(in_row, table[0])
+
+
 def write_minus_signs(app: Sphinx, document: nodes.document, page: str) -> None:
     """Numbers below zero have the minus sign of the text, not Python's hyphen."""
     rewrite(document.findall(nodes.raw), partial(MINUS.sub, "\\1\N{MINUS SIGN}"))
@@ -297,11 +331,13 @@ def rewrite(found: Iterable[nodes.TextElement], change: Callable[[str], str]) ->
 
 def setup(app: Sphinx) -> dict:
     app.connect("env-check-consistency", drop_numbers_of_sphinx)
+    app.connect("doctree-resolved", refresh_widgets)
     app.connect("doctree-resolved", number_figures)
     app.connect("doctree-resolved", offer_enlarged)
     app.connect("doctree-resolved", hide_directives)
     app.connect("doctree-resolved", shrink_figures)
     app.connect("doctree-resolved", hold_short_heads)
+    app.connect("doctree-resolved", align_words)
     app.connect("doctree-resolved", write_minus_signs)
     app.connect("doctree-resolved", label_rows)
     app.connect("doctree-resolved", mark_prose)

@@ -1,6 +1,7 @@
 """Long code that a phone folds to a line, which opens it.
 
-A long cell of code gets a button with its first telling line and the number of its lines.
+A long cell of code gets a button with a comment at its top, or the name that it defines, and the
+number of its lines.
 ``_static/book.css`` shows the button on phones alone, and only where scripts run. Cells that are
 folded everywhere have none.
 """
@@ -18,8 +19,8 @@ CELL = re.compile(
     re.DOTALL,
 )
 TAG = re.compile(r"<[^>]*>")
-BEFORE = re.compile(r"\s*(?:@|#|import\b|from\b|$)")
-"""A line that says little about what the code is for."""
+COMMENT = re.compile(r"# (?!noqa|NBVAL|\[)(.+)")
+DEFINED = re.compile(r"(?:def|class) (\w+)")
 
 
 def with_folds(page: str) -> str:
@@ -31,18 +32,21 @@ def folded(cell: re.Match) -> str:
     lines = unescape(TAG.sub("", code)).rstrip("\n").split("\n")
     if len(lines) <= MOST:
         return cell[0]
-    said = escape(first_line(lines), quote=False)
+    said = escape(title(lines), quote=False)
     button = (
         '<button type="button" class="fold" aria-expanded="false">'
-        f"<code>{said}</code><span>{len(lines)} lines</span></button>"
+        f"<b>{said}</b><span>{len(lines)} lines</span></button>"
     )
     return opening + button + between + code
 
 
-def first_line(lines: list[str]) -> str:
-    """Without what opens a block or a bracket at its end."""
-    telling = (line for line in lines if not BEFORE.match(line))
-    return next(telling, lines[0]).strip().rstrip(":([{ ")
+def title(lines: list[str]) -> str:
+    """A comment at the top, or the first function or class that the code defines, or "Code"."""
+    first = next(line for line in lines if line.strip())
+    if comment := COMMENT.match(first):
+        return comment[1]
+    defined = next(filter(None, map(DEFINED.match, lines)), None)
+    return f"Defines {defined[1]}" if defined else "Code"
 
 
 def fold_pages(app, error) -> None:

@@ -25,8 +25,28 @@ TAG = re.compile(r"<[^>]*>")
 MARKED = '<span class="line"'
 
 
+ALIGNED = re.compile(r"\S {2,}\S|\S +\|")
+
+
 def with_long_lines(page: str) -> str:
-    return OUTPUT.sub(lambda found: found[1] + broken(found[2]) + found[3], page)
+    return OUTPUT.sub(shown, page)
+
+
+def shown(output: re.Match) -> str:
+    """Long lines are broken, but a table in columns scrolls: broken, it cannot be read."""
+    opening, code, closing = output.groups()
+    if " aligned" in opening:  # a page that was not written again
+        return output[0]
+    if is_aligned(code):
+        return opening.replace('class="output ', 'class="output aligned ', 1) + code + closing
+    return opening + broken(code) + closing
+
+
+def is_aligned(code: str) -> bool:
+    """Whether most lines, and two at least, have columns that spaces or bars align."""
+    lines = [line for line in unescape(TAG.sub("", code)).split("\n") if line.strip()]
+    columns = sum(bool(ALIGNED.search(line)) for line in lines)
+    return columns >= 2 and 2 * columns > len(lines)
 
 
 def with_breakable_names(page: str) -> str:

@@ -36,6 +36,10 @@ GONE = (
 BLOCKS = (nodes.paragraph, nodes.row, nodes.admonition)
 NUMBERED = re.compile(r"(?:Figure|Table|Interactive) \d+\.\d+")
 CHAPTER = re.compile(r"notebooks/\d")
+SHORT = 60  #: characters of a displayed formula that the search shows
+COMMAND = re.compile(r"\\([A-Za-z]+)")
+WORD = re.compile(r"[A-Za-z]+")
+FUNCTIONS = {"cos", "exp", "log", "max", "min", "sin", "tanh"}
 LEDGER = "book/ledger"
 EQUATION = re.compile(r"Eq\. (\d+): (.+)")
 ENGLISH = SearchEnglish({})
@@ -245,7 +249,7 @@ def text_of(node: nodes.Node) -> str:
     if attributes.get("refdomain") == "cite":  # still the key of the source
         return in_text(attributes["reftarget"]) if attributes["reftype"] == "t" else ""
     if isinstance(node, nodes.math | nodes.math_block):
-        return plain(node.astext()) if isinstance(node, nodes.math) else " … "
+        return plain(node.astext()) if isinstance(node, nodes.math) else displayed(node.astext())
     if isinstance(node, nodes.Text):
         return str(node).replace("\n", " ")
     if isinstance(node, nodes.entry):
@@ -253,6 +257,13 @@ def text_of(node: nodes.Node) -> str:
     text = "".join(text_of(child) for child in node.children)
     is_block = isinstance(node, BLOCKS) or "sd-card" in classes or "sd-card-title" in classes
     return f"\n{text.removesuffix(' · ')}\n" if is_block else text
+
+
+def displayed(tex: str) -> str:
+    """A displayed formula as text, if it is short and Unicode has signs for it."""
+    formula = plain(re.sub(r"\\(?:label|tag)\{[^}]*\}", "", tex)).rstrip(" .,").replace(" )", ")")
+    unread = set(COMMAND.findall(tex)) & set(WORD.findall(formula)) - FUNCTIONS  # such as "frac"
+    return " … " if unread or len(formula) > SHORT else f" {formula} "
 
 
 def write(app: Sphinx, error: Exception | None) -> None:

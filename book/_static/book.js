@@ -156,7 +156,7 @@ function enlargeFigures() {
 }
 
 const DRAWING = ":is(img, svg[role=img])";  // there is one in a figure that can be enlarged
-const ROOM = [40, 90];  // pixels beside an enlarged figure, and above and below it
+const ROOM = [40, 125];  // pixels beside an enlarged figure, and above and below it
 
 function show(drawing, own) {
   const { width: shown, height } = drawing.getBoundingClientRect();
@@ -246,11 +246,14 @@ function watchSections(tell) {
   update();
 }
 
-// The list of a page's contents marks the entry of the section that is read, and keeps it in view. The
-// theme's own marking (of the list with this name) loses the reader who scrolls fast or jumps.
+// The theme's own marking of the contents, of the list with this name, loses the reader who scrolls fast or
+// jumps. Its script runs once the page is parsed, so the name is gone by then.
+document.addEventListener("readystatechange", () =>
+  document.querySelector(".bd-sidebar-secondary #pst-page-toc-nav")?.removeAttribute("id"), { once: true });
+
+// The list of a page's contents marks the entry of the section that is read, and keeps it in view.
 function followReader() {
   const list = document.querySelector(".bd-sidebar-secondary");
-  list?.querySelector("#pst-page-toc-nav")?.removeAttribute("id");
   let active = [];  // the entry and the items of the list that contain it
   const keepInView = () => {
     if (!active.length) return;
@@ -400,6 +403,9 @@ function addSorting() {
     const rows = [...table.tBodies[0].rows];
     const heads = [...table.tHead.rows[0].cells];
     if (rows.length < 3 || rows.some((row) => !row.cells[0].textContent.trim())) continue;
+    const isNumber = (text) => /^[−+-]?\d/.test(text.trim());
+    const hasNumbers = heads.some((_, column) => rows.every((row) => isNumber(row.cells[column]?.textContent ?? "")));
+    if (rows.length < 5 && !hasNumbers) continue;  // a few rows of prose
     heads.forEach((head, column) => {
       const button = Object.assign(document.createElement("button"),
         { type: "button", className: "sort", textContent: head.textContent.trim() });
@@ -465,7 +471,10 @@ function searchWhileTyping() {
       answer(field.value, place, root(), inDialog ? 6 : 30);
     };
     field.autocomplete = "off";
-    if (inDialog) form.append(closing(dialog));
+    if (inDialog) {
+      form.append(closing(dialog));
+      dialog.addEventListener("close", returnFocus);
+    }
     field.addEventListener("focus", prepareSearch);
     field.addEventListener("input", show);
     if (!inDialog && asked) field.value = asked;
@@ -479,6 +488,14 @@ function searchWhileTyping() {
       links[Math.max(0, Math.min(links.length - 1, at + step))].focus();
     });
   }
+}
+
+// When the search closes and nothing else gets the focus, its button does.
+function returnFocus() {
+  setTimeout(() => {
+    if (document.activeElement !== document.body) return;
+    [...document.querySelectorAll(".search-button__button, .where .find, .search-button")].find((button) => button.checkVisibility())?.focus();
+  });
 }
 
 // A phone has no Escape; book.css shows the button there.

@@ -194,6 +194,7 @@ const LEADS = [
   [/^\[?cls\]?( token)?$/, "notebooks/06_graphormer.html#vnode-the-layer-the-model"],
   [/^edge gat|^gat(e|es|ing)$/, "book/glossary.html#term-gate", "notebooks/07_egt.html#bias-clip-and-gate"],
   [/^(graph|node|link|edge) (classification|prediction|regression)$/, "notebooks/07_egt.html#one-model-four-questions"],
+  [/^(your )?own molecules?$/, "notebooks/your_molecules.html", "notebooks/your_molecules.html#train-on-a-csv-file"],
   [/\bpredict\w*\b.*\bmy\b|\bmy (own )?molecules?$/, "notebooks/your_molecules.html#load-and-predict", "notebooks/your_molecules.html"],
   [/^bias(es)?$/, "book/glossary.html#term-attention-bias", "notebooks/06_graphormer.html#distance-as-an-attention-bias"],
   [/^edge.?augment/, "notebooks/07_egt.html"],
@@ -427,7 +428,7 @@ function pointedAt(point) {
   }).filter(Boolean).sort((one, other) => isLast(one.section) - isLast(other.section) || other.score - one.score);
   const rows = EQUATIONS.filter((row) => point.kind === "Eq." && row.number === point.number && fits(row))
     .map((section) => ({ section, asked, words: section.text }));
-  return asked.length ? [...captions, ...found, ...rows] : [...rows, ...captions, ...found];
+  return asked.length ? [...captions, ...found.slice(0, 3), ...rows, ...found.slice(3)] : [...rows, ...captions, ...found];
 }
 
 const SENTENCE = /\n|(?<=[.!?])(?<!\b(?:Eqs?|al|vs|Fig)\.)\s+(?=[\p{Lu}“‘(])/u;
@@ -489,6 +490,14 @@ function sectionsWith(question, slips, missing) {
     if (!how) continue;
     first.set(section.url, 2000 * how);
     if (section.introduced) first.set(section.introduced, Math.max(first.get(section.introduced) ?? 0, 2000 * how - 1000));
+  }
+  // A page whose title is asked for, with words such as "own" or without.
+  const written = (text) => (text.replace(/^\d+ /, "").match(WORD) ?? []).map((word) => stem(american(word)));
+  const all = written(query);
+  for (const { section } of indexed().sections) {
+    if (all.length < 2 || section.url.includes("#") || isCode(section)) continue;
+    const title = written(section.title);
+    if (all.every((word) => title.includes(word)) && title.every((word) => all.includes(word) || SMALL.has(word))) first.set(section.url, 6000);
   }
   if (identifier) {
     for (const { section } of indexed().sections) if (isCode(section) && isNamed(section.title, nameInCode(question))) first.set(section.url, 5000);
@@ -561,7 +570,14 @@ function answer(query, place, root, most = MOST) {
     const all = group ? count(group) : total;
     status.textContent = (all > shown.length ? `The ${shown.length} best of ${all} sections` : `${all} section${all > 1 ? "s" : ""}`) + read;
     list.replaceChildren(...shown.flatMap((each) => entry(each, root, most > 10 ? "h2" : "p")));
+    if (most <= 10 && all > shown.length) list.append(every(all));
   };
+  /** The way from the best results to all of them. */
+  function every(all) {
+    const line = Object.assign(document.createElement("p"), { className: "every" });
+    line.append(Object.assign(document.createElement("a"), { href: `${root}search.html?q=${encodeURIComponent(query.trim())}`, textContent: `${all > MOST ? "More of" : "All"} ${all} sections` }));
+    return line;
+  }
   show();
   if (most > 10 && groups.length > 1) place.append(chips([["All", total], ...groups.map((group) => [group, count(group)])], (name) => show(name === "All" ? undefined : name)));
   place.append(list);

@@ -3,6 +3,7 @@
 import importlib
 
 import pytest
+from bs4 import BeautifulSoup
 
 from tools.paths import ROOT
 
@@ -26,3 +27,14 @@ def test_three_or_more_sections_in_a_row_are_a_range(core):
         ("6.7", "6.7"),
         ("6.8", "6.8"),
     ]
+
+
+def test_the_dot_of_a_core_section_stands_in_the_line_of_the_last_word(core):
+    entry = BeautifulSoup(
+        '<a class="nav-link"> 3.2 One node <em>at a time</em></a>', "html.parser"
+    ).a
+    core.bind_dot(entry)
+    together = entry.select_one(".together")
+    assert together.text == "time"
+    assert together.select_one("span.core")
+    assert entry.text.strip() == "3.2 One node at a time"

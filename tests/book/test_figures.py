@@ -1,12 +1,14 @@
 """The figures among the notebooks' outputs: described, captioned, and readable on a phone."""
 
+import importlib
 import re
 from itertools import pairwise
 
 import nbformat
 import pytest
 
-from tools.paths import NOTEBOOKS
+from gtcourse.course.plots.figures import table
+from tools.paths import NOTEBOOKS, ROOT
 
 PHONE = 334  # CSS pixels that a figure has on a phone of 390
 SMALLEST = 8  # pixels of a letter there
@@ -48,3 +50,14 @@ def test_a_notebooks_figures_have_alt_text_captions_and_readable_labels(name):
         if DRAWING.search(html):  # then a caption or a paragraph: no heading, no rule, no code
             assert below.cell_type == "markdown"
             assert re.match(r"[*\w(\"'`$\\]", below.source.strip()), cell.source
+
+
+def test_a_column_of_words_begins_at_the_left_and_numbers_end_at_the_right(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
+    figures = importlib.import_module("figures")
+    rows = [["2", "everything", 53.8], ["2", "inputs only", 9.2]]
+    shown = table(["layers", "each layer saves", "saved, MiB"], rows)._repr_html_()
+    turned = figures.SHOWN_TABLE.sub(figures.aligned, shown)
+    sides = re.findall(r"text-align:(left|right)", turned)
+    assert sides == 3 * ["left", "left", "right"]
+    assert re.sub("left|right", "", turned) == re.sub("left|right", "", shown)

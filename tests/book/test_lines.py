@@ -42,12 +42,12 @@ def cell(count: int, before: str = "") -> str:
     )
 
 
-def test_code_of_more_than_fifteen_lines_gets_a_button_with_its_first_telling_line():
+def test_code_of_more_than_fifteen_lines_gets_a_button_that_says_what_it_defines():
     assert fold.with_folds(cell(15)) == cell(15)
     assert fold.with_folds(cell(16, "</summary>")) == cell(16, "</summary>")  # folded already
     folded = fold.with_folds(cell(16))
     (button,) = re.findall(r'<button type="button" class="fold".*?</button>', folded)
-    assert "<code>def area(r)</code><span>16 lines</span>" in button
+    assert "<b>Defines area</b><span>16 lines</span>" in button
     assert folded.replace(button, "") == cell(16)
     assert fold.with_folds(folded) == folded
 
@@ -73,3 +73,24 @@ def test_an_svg_image_gets_a_width_and_height_in_pixels(tmp_path):
     (tmp_path / "_images/two.svg").write_text("<svg></svg>", encoding="utf-8")
     with pytest.raises(ValueError, match=r"two\.svg has no size"):
         sizes.with_sizes(page.replace("one", "two"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("code", "title"),
+    [
+        ("# Three seeds of each model\nMETHODS = [\n    1,\n]\n", "Three seeds of each model"),
+        ("k = 8\n\ndef molecule(smiles):\n    pass\n", "Defines molecule"),
+        ("METHODS = [\n    1,\n]\n", "Code"),
+    ],
+)
+def test_folded_code_is_named_by_its_first_comment_or_what_it_defines(code, title):
+    assert fold.title(code.split("\n")) == title
+
+
+def test_columns_of_an_output_are_not_broken_into_lines():
+    table = "heads off:   0    10    20    30    40    50\nerror:       0.1  0.2   0.3   0.4\n"
+    page = f"{OPENING}{table}</pre></div>"
+    shown = lines.with_long_lines(page)
+    assert 'class="output aligned stream' in shown
+    assert table in shown
+    assert lines.with_long_lines(shown) == shown

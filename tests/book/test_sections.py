@@ -26,3 +26,10 @@ def test_what_several_processes_have_read_is_collected(sections):
     other = SimpleNamespace(sections_of_pages={"first": [], "second": ["another"]})
     sections.merge(None, env, {"second", "without sections"}, other)
     assert env.sections_of_pages == {"first": ["a section"], "second": ["another"]}
+
+
+def test_a_short_displayed_formula_is_found_as_text(sections):
+    assert sections.displayed(r"z_i = \sum_j a_{ij} v_j .") == " zᵢ = Σⱼ aᵢⱼ vⱼ "
+    assert sections.displayed(r"\begin{pmatrix} a & b \end{pmatrix}") == " … "
+    assert sections.displayed(r"\operatorname{softmax}(\frac{QK^\top}{\sqrt{d_k}})") == " … "
+    assert sections.displayed(r"\max(0, x)") == " max(0, x) "

@@ -201,7 +201,7 @@ def test_core_sections_are_marked_in_headings_contents_and_card(chapters):
     }
     for number, page in chapters.items():
         marked = [mark.parent.get_text().split()[0] for mark in page.select("h2 > span.core")]
-        contents = page.select("#pst-page-toc-nav a:has(> span.core)")
+        contents = page.select("#pst-page-toc-nav a:has(span.core)")
         assert [entry.get_text().split()[0] for entry in contents] == marked
         if number in expected:
             assert marked == expected[number]

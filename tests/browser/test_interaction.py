@@ -888,3 +888,54 @@ def test_printed_source_is_shown_as_code_without_broken_lines(page, book):
     assert len(colours) > 2
     assert source.evaluate("pre => pre.scrollWidth > pre.clientWidth")
     assert source.evaluate("pre => pre.tabIndex") == 0
+
+
+def test_a_page_is_found_first_by_its_title_and_a_papers_equation_in_the_ledger(searching):
+    own, equation = searching("own molecules", "GRPE equation 7")
+    assert own[0]["url"] == "notebooks/your_molecules.html"
+    assert "GRPE, Eq. 7: " in " ".join(each["title"] for each in equation[:6])
+
+
+def test_the_search_dialog_leads_to_all_results_and_returns_the_focus(page, book):
+    page.goto(f"{book}/book/intro.html")
+    page.evaluate("window.bookReady")
+    page.wait_for_load_state()
+    page.keyboard.press("Control+k")
+    page.locator("#pst-search-dialog input").fill("attention")
+    every = page.locator("#pst-search-dialog .every a")
+    expect(every).to_have_text(re.compile(r"^More of \d+ sections$"))
+    assert every.get_attribute("href").endswith("search.html?q=attention")
+    page.keyboard.press("Escape")
+    expect(page.locator("#pst-search-dialog")).to_be_hidden()
+    page.wait_for_function("document.activeElement !== document.body")
+
+
+def test_one_entry_of_the_contents_is_marked_in_a_tall_window(chapter):
+    page = chapter("08")
+    page.set_viewport_size({"width": 1280, "height": 1540})
+    page.wait_for_load_state()
+    page.wait_for_timeout(500)
+    marked = page.evaluate(
+        """async () => {
+          const entries = ".bd-sidebar-secondary a:is(.active, [aria-current])";
+          const found = [];
+          for (const section of document.querySelectorAll(".bd-article > section > section")) {
+            const { bottom } = section.getBoundingClientRect();
+            scrollTo({ top: bottom + scrollY - innerHeight, behavior: "instant" });
+            await new Promise((done) => setTimeout(done, 200));
+            found.push(document.querySelectorAll(entries).length);
+          }
+          return found;
+        }"""
+    )
+    assert max(marked) == 1
+
+
+def test_only_tables_of_numbers_and_longer_ones_are_sorted(page, book):
+    page.goto(f"{book}/book/results/index.html")
+    page.evaluate("window.bookReady")
+    tables = page.locator("table:has(button.sort)").evaluate_all(
+        "all => all.map((table) => [table.tBodies[0].rows.length, table.tBodies[0].innerText])"
+    )
+    assert len(tables) > 3
+    assert all(rows >= 5 or re.search(r"[\t\n][−+-]?\d", text) for rows, text in tables)

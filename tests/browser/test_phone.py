@@ -94,7 +94,7 @@ def test_long_code_is_a_line_that_a_tap_or_a_key_opens(phone, book):
     assert min(lengths) > 15
     fold = folds.first
     code = fold.locator("xpath=following-sibling::*")
-    assert fold.inner_text().startswith("def graph(")
+    assert fold.inner_text().startswith("Defines graph")
     assert fold.bounding_box()["height"] >= 44
     expect(code).to_be_hidden()
     fold.click()
@@ -387,3 +387,25 @@ def test_without_scripts_the_themes_bar_is_shown_and_no_heading_is_painted(brows
     assert page.locator(".bd-header-article").bounding_box()["y"] == 0
     expect(page.locator("section:target > h2")).to_have_css("background-color", "rgba(0, 0, 0, 0)")
     context.close()
+
+
+@pytest.mark.parametrize(
+    ("chapter", "name", "control"),
+    [
+        ("01_self_attention", "score", "[data-score='0']"),
+        ("03_message_passing", "ink", "input"),
+        ("05_signnet", "flip", "[data-flip]"),
+        ("07_egt", "tour", "input"),
+        ("09_csa", "forget", "[data-state=without]"),
+    ],
+)
+def test_the_result_of_a_picture_is_in_view_beside_the_control_that_changes_it(
+    phone, book, chapter, name, control
+):
+    phone.goto(f"{book}/notebooks/{chapter}.html")
+    host = phone.locator(f"#{name}")
+    pressed = host.locator(control).first
+    pressed.evaluate("one => one.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    result = host.locator(".said").bounding_box()
+    assert result["y"] > pressed.bounding_box()["y"]
+    assert result["y"] + result["height"] <= PHONE["height"] + 1

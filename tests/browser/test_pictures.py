@@ -1322,3 +1322,40 @@ def test_drawing_and_erasing_an_edge_by_keyboard_updates_the_verdicts(picture, p
         page.keyboard.press("Enter")
         assert edges.count() == count
         assert ("Fooled." in said.inner_text()) == (count == before)
+
+
+def test_what_stands_below_a_question_does_not_move_up_when_it_is_answered(picture):
+    host = picture("forget")
+    before = host.locator(".ask").bounding_box()["height"]
+    host.locator("[data-answer]").first.press("Enter")
+    assert host.locator(".ask").bounding_box()["height"] >= before - 1
+
+
+def test_the_legend_of_the_tour_names_what_its_lines_are(picture):
+    host = picture("tour")
+    legend = host.locator(".of-edge")
+    layer = host.locator("input")
+    assert legend.inner_text().startswith("attention of layer 1")
+    layer.press("End")
+    assert legend.inner_text().startswith("EGT’s edges")
+    assert host.locator("output").inner_text() == "answer"
+
+
+def test_a_click_where_two_ends_overlap_cuts_the_nearer_one(picture):
+    host = picture("bet")
+    host.evaluate(
+        """host => {
+          const [one, other] = host.querySelectorAll(".end");
+          const { left, top, width, height } = one.getBoundingClientRect();
+          other.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1,
+            clientX: left + width / 2, clientY: top + height / 2 }));
+        }"""
+    )
+    ends = host.locator(".end")
+    assert "fallen" in ends.nth(0).get_attribute("class")
+    assert "fallen" not in ends.nth(1).get_attribute("class")
+
+
+def test_each_column_of_a_pair_marks_its_mean(picture):
+    host = picture("pair")
+    assert host.locator(".step.mean").count() == host.locator(".four section").count()

@@ -88,7 +88,7 @@ def test_each_choice_of_signs_shows_its_prediction(shown):
         page.keyboard.press("Enter")
         numbers = page.locator(".model .number").all_inner_texts()
         assert [float(number) for number in numbers] == [first, 2.5]
-    page.get_by_text("all +").click()
+    page.get_by_text("all signs +").click()
     assert page.locator(".model .number").first.inner_text() == "1.000"
 
 
@@ -107,7 +107,7 @@ def test_the_calculator_evaluates_the_formulas(shown):
         ("matrix products", with_unit(formula.products(100, 200), "FLOP")),
     ):
         assert any(name in row and text in row for row in page.locator("tr").all_inner_texts())
-    said = page.locator("p").last.inner_text()
+    said = page.locator("[role=status]").inner_text()
     assert "100 graphs of 200 nodes do not fit into 0.25 GiB" in said
     limits = re.search(r"Limits: 100 graphs of ([\d,]+) nodes, or ([\d,]+) of 200", said)
     wide, many = (int(number.replace(",", "")) for number in limits.groups())
@@ -145,3 +145,29 @@ def contrast(one: list[float], other: list[float]) -> float:
 def luminance(colour: list[float]) -> float:
     parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
     return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def test_a_widget_says_what_to_do_and_covers_the_answer_of_its_guess(shown):
+    vectors = torch.tensor([[1.0, 1], [0, -2], [-1, 1]])
+    path = torch.tensor([[0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    answers = {"plain": [1.0, 2.0, 3.0, 4.0], "SignNet": [2.5] * 4}
+    places = [[0, 0], [1, 0], [2, 0]]
+    page = shown(plots.signs_widget(path, places, vectors, answers, numbers=(2, 3), label="logP"))
+    assert page.get_by_text("Flip the signs.").is_visible()
+    marks = page.locator(".track i")
+    assert not any(mark.is_visible() for mark in marks.all())
+    page.locator("[data-answer='1']").click()  # SignNet, which no flip changes
+    assert "Not quite: plain." in page.locator(".ask").inner_text()
+    assert all(mark.is_visible() for mark in marks.all())
+    assert page.locator(".model .number").first.inner_text() == "4.000"  # farthest from the first
+
+
+def test_the_weights_become_more_equal_after_the_guess_about_the_divisor(shown):
+    keys = torch.tensor([[2.0, 0], [1, 1.5], [-2, -0.5]])
+    query = torch.tensor([1.5, 1])
+    page = shown(plots.attention_widget(keys, keys, query))
+    page.locator("[data-answer='0']").click()
+    assert page.locator(".ask").inner_text().startswith("Right.")
+    weights = (keys @ query / (4 * 2**0.5)).softmax(0)
+    cells = page.locator(".rows .number").all_inner_texts()
+    assert [float(text) for text in cells[7::4]] == pytest.approx(weights.tolist(), abs=0.006)

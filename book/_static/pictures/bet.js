@@ -4,6 +4,7 @@
   "use strict";
   const place = document.getElementById("bet");
   const [LEAST, FINGER] = [12.2, 22];  // pixels, the radius of a place to touch
+  const NAMED = 11.5;  // pixels, the radius of a disc that holds a name such as O17
   const NARROW = 380;  // pixels, the width of a drawing
   const { molecules } = data;
   const RIVALS = { attention: "attention", gradient: "gradient × input", edit: "the model’s own edit", table: "lookup table" };
@@ -40,7 +41,8 @@
     find(".drawing").innerHTML = gtcourse.molecule.drawing({ ...molecule, edge }, names(molecule, width), width, height(width));
     tint();
     const [discs, atoms] = [all(".disc"), all(".atom")];
-    const reaches = reach(atoms);
+    const apart = halfways(atoms);
+    const reaches = reach(atoms, apart);
     atoms.forEach((atom, at) => {
       const which = molecule.atoms.indexOf(at);
       if (which < 0) {
@@ -53,6 +55,7 @@
       atom.classList.add("end");
       atom.setAttribute("r", reaches[which].toFixed(1));
       discs[at].classList.add("outlined");
+      discs[at].setAttribute("r", Math.max(Number(discs[at].getAttribute("r")), Math.min(NAMED, apart[which])).toFixed(1));
     });
     if (guess !== null) fall();
     if (isNewWidth) room();
@@ -76,11 +79,26 @@
   }
 
   /** The radius of each end's place to click: for a finger, unless it would meet another end's. */
-  function reach(atoms) {
-    const ends = molecules[round].atoms.map((at) => ["cx", "cy"].map((name) => Number(atoms[at].getAttribute(name))));
+  function reach(atoms, apart) {
     const own = Number(atoms[0].getAttribute("r"));
-    return ends.map(([x, y], which) => Math.max(own, LEAST, Math.min(FINGER, ...ends.filter((_, other) => other !== which)
-      .map(([u, v]) => Math.hypot(x - u, y - v) / 2))));
+    return apart.map((half) => Math.max(own, LEAST, Math.min(FINGER, half)));
+  }
+
+  /** Half of each end's distance to the nearest other end. */
+  function halfways(atoms) {
+    const ends = molecules[round].atoms.map((at) => ["cx", "cy"].map((name) => Number(atoms[at].getAttribute(name))));
+    return ends.map(([x, y], which) => Math.min(...ends.filter((_, other) => other !== which)
+      .map(([u, v]) => Math.hypot(x - u, y - v) / 2)));
+  }
+
+  /** The end that is nearest to a click: places to touch overlap where ends are close. */
+  function nearest({ clientX, clientY, detail, target }) {
+    if (!detail) return target;  // not a pointer's
+    const away = (end) => {
+      const { left, top, width, height } = end.getBoundingClientRect();
+      return Math.hypot(left + width / 2 - clientX, top + height / 2 - clientY);
+    };
+    return all(".end").reduce((best, end) => (away(end) < away(best) ? end : best));
   }
 
   /** The question has the room of the longest answer, so that nothing moves. */
@@ -156,13 +174,14 @@
     if (!last) find("[data-next]").focus({ preventScroll: true });
   }
 
-  place.addEventListener("click", ({ target }) => {
+  place.addEventListener("click", (event) => {
+    const { target } = event;
     if (target.matches("[data-next]")) {
       round += 1;
       guess = null;
       ask();
       find(".end").focus({ preventScroll: true });
-    } else if (target.matches(".end")) bet(molecules[round].atoms.indexOf(Number(target.dataset.atom)));
+    } else if (target.matches(".end")) bet(molecules[round].atoms.indexOf(Number(nearest(event).dataset.atom)));
   });
   gtcourse.arrows(place, {
     of: (target) => [all(".end").indexOf(target), all(".end").length],

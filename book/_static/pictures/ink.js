@@ -51,10 +51,11 @@
       equal keys and no residual connections. Colours show which share of a node’s vector comes from the inked node. The dashed node is one of those farthest from it.</p>
     <div class="question"></div>
     <div class="choices" role="group" aria-label="graph">${data.graphs.map(({ name }, at) => `<button type="button" data-graph="${at}">${name}</button>`).join("")}</div>
-    <div class="ride"><span class="which"></span><input type="range" min="0" max="16" aria-label="layers"></div>
-    <p class="said" role="status"></p><div class="heads">${Object.entries(HEADS).map(([head, title], at) => `<figure data-head="${head}"><b>${title}</b>
+    <div class="ride hold"><span class="which"></span><input type="range" min="0" max="16" aria-label="layers"></div>
+    <div class="heads">${Object.entries(HEADS).map(([head, title], at) => `<figure data-head="${head}"><b>${title}</b>
       <svg role="group" aria-label="${title}"${at ? ' aria-hidden="true"' : ""}></svg><figcaption></figcaption></figure>`).join("")}</div>
-    <p class="scale">share of a node’s vector <span>0</span> <i></i> <span class="most"></span></p>`;
+    <p class="scale">share of a node’s vector <span>0</span> <i></i> <span class="most"></span></p>
+    <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
   const share = (x) => (x === 0 ? "0" : x < 0.001 ? x.toExponential(0).replace("e-", " · 10<sup>−") + "</sup>" : x.toFixed(x < 0.01 ? 4 : 3));

@@ -15,7 +15,7 @@
   const ends = { ...START };
   const LONGEST = 5;  // the message that fills its bar
   // How each arc is drawn, in the picture and below the model's name.
-  const DASHES = { Graphormer: ["", "solid"], EGT: ["9 7", "dashed"], GRPE: ["0.1 7", "dotted"], CSA: ["", "double"] };
+  const DASHES = { Graphormer: ["", "solid"], EGT: ["9 7", "dashed"], GRPE: ["3 4", "dotted"], CSA: ["", "double"] };
   const ROOM = 12;  // pixels between an arc and an atom that it passes
 
   /** Numbers of 16 bits as [C][n²]. */
@@ -127,7 +127,7 @@
     const arc = (bend, width, name, opacity) => {
       const spots = Array.from({ length: 21 }, (_, step) => along(bend, step / 20)).filter(outside);
       if (spots.length < 2) return "";  // the discs of its ends hide it
-      return `<path fill="none" stroke="${COLORS[name]}" stroke-width="${width.toFixed(2)}" opacity="${opacity}" stroke-linecap="${name === "GRPE" ? "round" : "butt"}"
+      return `<path fill="none" stroke="${COLORS[name]}" stroke-width="${width.toFixed(2)}" opacity="${opacity}"
         stroke-dasharray="${DASHES[name][0]}" d="M${spots.map((spot) => spot.map((each) => each.toFixed(1))).join("L")}"/>`;
     };
     const outside = (spot) => [ends.i, ends.j].every((end) => Math.hypot(spot[0] - at(end)[0], spot[1] - at(end)[1]) > drawn.radius + 3);
@@ -135,7 +135,7 @@
     find(".arcs").innerHTML = found.map((bend, m) => {
       const model = models[m];
       const weights = model.weight.map((map) => map[ends.i * n + ends.j]);
-      if (model.name !== "CSA") return arc(bend, Math.max(1.5, 2 * n * mean(model)), model.name, 0.95);
+      if (model.name !== "CSA") return arc(bend, Math.max(1.5, 3 * n * mean(model)), model.name, 0.95);
       return weights.map((weight, c) => arc(bend + 0.4 * (c - weights.length / 2), Math.min(3, n * weight / 3), "CSA", 0.55)).join("");
     }).join("");
   }
@@ -153,7 +153,7 @@
     const limit = 6;
     const spot = (x) => 50 + 48 * Math.max(-1, Math.min(1, x / limit));
     const bar = (from, to, color) => `<i style="left:${Math.min(spot(from), spot(to))}%;width:${Math.max(0.8, Math.abs(spot(to) - spot(from)))}%;background:${color}"></i>`;
-    const row = (words, value, inside) => `<div class="step"><span>${words}</span><b>${value}</b><div class="track">${inside}</div></div>`;
+    const row = (words, value, inside, kind = "") => `<div class="step ${kind}"><span>${words}</span><b>${value}</b><div class="track">${inside}</div></div>`;
     const weight = model.weight[head][pair];
     const share = (x) => `<i style="left:0;width:${Math.min(100, 25 * x * n)}%;background:${COLORS[model.name]}"></i><u style="left:25%"></u>`;
     const section = place.querySelector(`[data-model="${m}"]`);
@@ -167,7 +167,7 @@
       ${model.gate ? row("gate", number(model.gate[head][pair]), `<i style="left:0;width:${100 * model.gate[head][pair]}%;background:#8a8f98"></i>`) : ""}
       ${blank.repeat(TERMS - rows.length - (model.gate ? 1 : 0))}
       ${row(`${model.gate ? "gated" : "weight"}, ${one} ${head + 1}`, number(weight), share(weight))}
-      ${row(`mean of all ${model.weight.length}`, number(mean(model)), share(mean(model)))}
+      ${row(`mean of all ${model.weight.length}`, number(mean(model)), share(mean(model)), "mean")}
       ${row(`message, 0 to ${LONGEST}`, number(model.message[head][pair]), `<i style="left:0;width:${Math.min(100, 100 * model.message[head][pair] / LONGEST)}%;background:#199e77"></i>`)}`;
   }
 

@@ -124,9 +124,9 @@
   place.innerHTML = `<p><b>EGT chooses a tour.</b> Drag the points, or move the chosen one with the arrow keys. EGT decides which edges belong to the shortest tour.</p>
     <div class="question"></div>
     <div class="two"><svg viewBox="${-EDGE} ${-EDGE} ${SIZE + 2 * EDGE} ${SIZE + 2 * EDGE}" role="group" aria-label="points"></svg><div>
-      <ul class="lines"><li><i class="edge"></i>EGT’s edges, wider where it is more certain</li><li><i class="best-tour"></i>the shortest tour, computed exactly</li>
-      <li><i class="rule"></i>each point’s two nearest neighbours</li></ul>
-      <label class="ride">layer <input type="range" min="1" max="${data.layers + 1}" value="1"></label><p class="which"></p>
+      <ul class="lines"><li><i class="edge"></i><span class="of-edge"></span></li><li><i class="best-tour"></i><span>the shortest tour, computed exactly</span></li>
+      <li><i class="rule"></i><span>each point’s two nearest neighbours</span></li></ul>
+      <label class="ride">layer <input type="range" min="1" max="${data.layers + 1}" value="1"><output></output></label><p class="which"></p>
       <div class="choices" role="group" aria-label="gates"><span>Close gates of layer</span>${Array.from({ length: data.layers }, (_, l) =>
         `<button type="button" data-gate="${l}" aria-label="close the gates of layer ${l + 1}" aria-pressed="false">${l + 1}</button>`).join("")}</div>
       <p class="said" role="status"></p><div class="choices"><button type="button" data-new>Other points</button><button type="button" data-reset>Start again</button></div></div></div>`;
@@ -222,12 +222,14 @@
       return `<circle class="reach" cx="${x}" cy="${y}" r="${REACH}" data-city="${city}" aria-hidden="true"/>`;
     });
     const focused = document.activeElement?.dataset?.city;
-    svg.innerHTML = `${optimal.map((edge) => line("best-tour", edge)).join("")}${rule.map((edge) => line("rule", edge)).join("")}
+    svg.innerHTML = `<rect class="map-edge" x="${1 - EDGE}" y="${1 - EDGE}" width="${SIZE + 2 * EDGE - 2}" height="${SIZE + 2 * EDGE - 2}" rx="6"/>${optimal.map((edge) => line("best-tour", edge)).join("")}${rule.map((edge) => line("rule", edge)).join("")}
       ${pairs.filter((pair) => strength(pair) > 0.05).map((pair) => line("edge", pair, `stroke-width="${(5 * strength(pair)).toFixed(1)}" opacity="${(0.25 + 0.75 * strength(pair)).toFixed(2)}"`)).join("")}
       ${cities.join("")}${reaches.join("")}`;
     if (focused !== undefined) svg.querySelector(`.city[data-city="${focused}"]`)?.focus({ preventScroll: true });
     find("input").value = layer + 1;
-    find(".which").textContent = final ? `after layer ${data.layers}: EGT’s answer` : `attention of layer ${layer + 1}, the mean over heads after the gate. Move the slider on to see the answer.`;
+    find("output").textContent = final ? "answer" : `${layer + 1} of ${data.layers}`;
+    find(".of-edge").textContent = final ? "EGT’s edges, wider where it is more certain" : `attention of layer ${layer + 1}, wider where it is larger`;
+    find(".which").textContent = final ? `after layer ${data.layers}: EGT’s answer` : "The attention is the mean over heads after the gate. Move the slider on to see the answer.";
     find(".said").innerHTML = `<b>EGT</b> finds <b>${score(chosen)}</b>. Two nearest neighbours find ${score(rule)}.
       F1 is 1 if all edges agree; on the 100 test tours of this run, EGT’s mean is ${data.f1.toFixed(2)}.${closed.has(data.layers - 1) ? " The messages of the last layer reach only the points’ vectors, and the answer is read from the pairs, so closing its gates costs nothing." : ""}`;
   }

@@ -3,20 +3,15 @@
 // parameters, gradients and optimizer, and polynomials [a, b, c] of the nodes for one graph.
 (function (data) {
   "use strict";
+  const { mount } = gtcourse.widget;
   const CSS = `
-    :host { display: block; color: ${data.ink}; font: inherit; margin: .5rem 0; }
     .controls { display: flex; flex-wrap: wrap; gap: .5rem 1rem; }
-    * { box-sizing: border-box; }
-    .controls > * { flex: 1 1 9rem; min-width: 0; font-size: .85em; }
+    .controls > * { flex: 1 1 9rem; min-width: 0; font-size: .92em; }
     label { display: flex; flex-direction: column; }
-    input[type="range"] { width: 100%; height: 1.75rem; padding: 0; border: 0; accent-color: var(--gtcourse-accent, ${data.mark}); }
+    input[type="range"] { border: 0; }
     input[aria-invalid="true"] { border: 2px solid ${data.other}; }
     .error:not(:empty) { display: block; margin-top: .2rem; border-left: .25rem solid ${data.other}; padding-left: .4rem; }
-    select, input { font: inherit; color: inherit; background: transparent; max-width: 100%;
-      border: 1px solid ${data.ink}; border-radius: .3rem; padding: .2rem .4rem; }
     input[type="number"] { width: 100%; }
-    option { color: CanvasText; background: Canvas; }
-    :is(select, input, button):focus-visible { outline: 2px solid ${data.mark}; }
     .results { display: flex; flex-wrap: wrap; gap: .8rem 2rem; margin-top: .8rem; }
     table { border-collapse: collapse; font-size: .9em; flex: 0 1 auto; align-self: start; }
     td { padding: .15em 1em .15em 0; text-align: right; white-space: nowrap; }
@@ -32,7 +27,7 @@
     .bar::after { content: ""; position: absolute; right: -.4rem; top: calc(1px - .4rem); width: .8rem; height: .8rem; border-radius: 50%; background: var(--of); }
     .chosen { --of: ${data.mark}; opacity: 1; }
     .over { --of: ${data.other}; opacity: 1; }
-    .number { grid-area: calc(var(--row) + 2) / 3; text-align: right; white-space: nowrap; }
+    .bars .number { grid-area: calc(var(--row) + 2) / 3; }
     .axis { grid-column: 2; position: relative; font-size: .9em; }
     .axis span { position: absolute; transform: translateX(-50%); white-space: nowrap; line-height: 1.1; }
     .axis .low { left: 0; transform: none; }
@@ -46,13 +41,13 @@
     @media (max-width: 576px) {
       .bars { grid-template-columns: auto auto 1fr; }
       .bars button { grid-row: calc(2 * var(--row) + 2); min-height: 1.9rem; display: flex; align-items: center; }
-      .number { grid-area: calc(2 * var(--row) + 2) / 2; }
+      .bars .number { grid-area: calc(2 * var(--row) + 2) / 2; }
       .bar { grid-area: calc(2 * var(--row) + 3) / 1 / auto / -1; margin-bottom: .3rem; }
       .axis { grid-column: 1 / -1; }
       .ticks { grid-row: calc(2 * var(--rows) + 2); }
       .lines { grid-area: 2 / 1 / calc(2 * var(--rows) + 2) / -1; }
     }
-    p { margin: .6rem 0 0; min-height: 4.5em; }`;
+    .result { margin: .6rem 0 0; min-height: 3lh; }`;
   const LABELS = { graphs: "graphs in a batch, B", nodes: "nodes of a graph, N",
     gigabytes: "device memory, GiB" };
   const GIB = 2 ** 30;
@@ -101,19 +96,20 @@
     return td;
   };
 
-  function start(host) {
-    const root = host.attachShadow({ mode: "open" });
+  const LEAD = `<b>What fits?</b> Choose a model, the size of a batch and the memory of the device.`;
     const fields = Object.entries(LABELS).map(([name, text]) =>
       `<div><label>${text}<input type="number" name="${name}" min="1" aria-describedby="${name}-error" step="${
         name === "gigabytes" ? "any" : 1}" value="${data.start[name]}"></label>
       <input type="range" data-of="${name}" aria-label="${text}, logarithmic" min="0" max="200" value="${
         slid(name, data.start[name])}"><span class="error" id="${name}-error" role="alert"></span></div>`);
-    root.innerHTML = `<style>${CSS}</style><div class="controls">
+  const HTML = `<div class="controls">
       <label>model<select name="model"></select></label>${fields.join("")}</div>
       <div class="results"><table><tbody></tbody></table>
       <div class="bars" role="group" aria-label="memory of all models"></div></div>
-      <p role="status"></p>`;
-    const find = (selector) => root.querySelector(selector);
+      <p class="result" role="status"></p>`;
+
+  mount("calculator", data, CSS, LEAD, HTML, (find) => {
+    const root = find(".widget");
     const select = find("select");
     select.replaceChildren(...data.models.map((model, index) => new Option(model.name, index)));
     const state = { model: 0, ...data.start };
@@ -170,7 +166,7 @@
       const many = most((b) => memory(model, b, nodes) <= limit, data.largest.graphs);
       const count = (number, top) => (number === top ? "more than " : "") +
         number.toLocaleString("en");
-      find("p").textContent = `${model.name}: ${graphs.toLocaleString("en")} graphs of ` +
+      find(".result").textContent = `${model.name}: ${graphs.toLocaleString("en")} graphs of ` +
         `${nodes.toLocaleString("en")} nodes ${fits ? "fit" : "do not fit"} into ${gigabytes} ` +
         `GiB. Limits: ${wide ? `${graphs.toLocaleString("en")} graphs of ` +
         `${count(wide, data.largest.nodes)} nodes` : `not ${graphs.toLocaleString("en")} graphs of any size`}, or ${
@@ -216,17 +212,36 @@
       }
     });
     root.addEventListener("click", (event) => {
-      const button = event.target.closest("button");
+      const button = event.target.closest("[data-model]");
       if (!button) return;
       state.model = Number(button.dataset.model);
       draw();
       find(`button[data-model="${state.model}"]`).focus();
     });
-    draw();
-  }
 
-  // By its key, and not by an id: the same calculator may be on a page twice.
-  for (const host of document.querySelectorAll(`[data-calculator="${data.key}"]`)) {
-    if (!host.shadowRoot) start(host);
-  }
+    /** By how much the activations grow with the nodes of a graph. */
+    function ask() {
+      const { graphs, nodes } = data.start;
+      const sizes = [nodes, 2 * nodes].map((n) => held(data.models[0], graphs, n));
+      const growth = sizes[1] / sizes[0];
+      gtcourse.guess(find(".question"), {
+        question: `${data.models[0].name} reads ${graphs.toLocaleString("en")} graphs of ${nodes} nodes. If each graph has twice as many nodes, how much memory do the activations need?`,
+        answers: ["about twice as much", "about 3 times as much", "about 4 times as much"],
+        right: growth < 2.5 ? 0 : growth > 3.5 ? 2 : 1,
+        about: "larger graphs",
+        show: () => {
+          Object.assign(state, data.start, { model: 0, nodes: 2 * nodes });
+          for (const name in LABELS) {
+            find(`input[name="${name}"]`).value = state[name];
+            find(`[data-of="${name}"]`).value = slid(name, state[name]);
+          }
+          draw();
+        },
+        truth: () => `They grow from ${withUnit(sizes[0], "B")} to ${withUnit(sizes[1], "B")}, ${growth.toFixed(1)} times as much. One part grows with N, such as the vectors of the nodes, and another with N², such as the attention weights.`,
+      });
+    }
+
+    draw();
+    ask();
+  });
 })

@@ -115,15 +115,17 @@
     .stem { display: flex; align-items: end; justify-content: center; height: 2.4rem;
       border-bottom: 1px solid var(--line); }
     .stem i { width: .7rem; background: ${data.mark}; opacity: .55; }
+    .result { margin: .5rem 0 0; }
     .most .stem i { opacity: 1; } .most { font-weight: bold; }`;
+  const LEAD = `<b>Look at each head.</b> Type a text and the model runs on it. Choose an attention, and then a symbol to see where its heads look.`;
   const HTML = `<label class="field">${text(data.label)}
       <input autocomplete="off" spellcheck="false" aria-describedby="fault"></label>
     <div id="fault" role="alert"></div>
     <label class="line">attention of the <select></select></label>
     <div class="line tokens" role="radiogroup" aria-label="word"></div>
-    <div class="heads"></div><p role="status"></p>`;
+    <div class="heads"></div><p class="result" role="status"></p>`;
 
-  mount("heads", data, CSS, HTML, (find, findAll) => {
+  mount("heads", data, CSS, LEAD, HTML, (find, findAll) => {
     const [input, select] = [find("input"), find("select")];
     let result = null;
     const name = (word) => text(data.words[word]);
@@ -155,7 +157,7 @@
       }).join("");
       findAll("canvas").forEach((canvas, head) =>
         paint(canvas, map.subarray(head * T * S, (head + 1) * T * S), S));
-      find("p").innerHTML = `Largest weights of ${name(queries[at])} (word ${at + 1}): ${
+      find(".result").innerHTML = `Largest weights of ${name(queries[at])} (word ${at + 1}): ${
         most.join("; ")}.`;
     }
 

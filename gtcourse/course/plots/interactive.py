@@ -9,6 +9,7 @@ Shapes: B graphs of N nodes.
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -33,25 +34,42 @@ def script(name: str) -> str:
     return (files("gtcourse.course.plots") / f"{name}.js").read_text(encoding="utf-8")
 
 
-WIDGET = ("explainer/layers", "widget")  #: what every widget of a chapter uses, in order
+WIDGET = ("explainer/layers", "explainer/guess", "widget")  #: what every widget uses, in order
+STORED = re.compile(
+    r'(?P<still><div data-(?P<kind>attention|calculator|heads|signs)="\w+">.*</div>)'
+    r'<script>.*(?P<call>\(\{"ink":.*"key":"\w+"\}\);)</script>',
+    re.DOTALL,
+)
 
 
-def _html(kind: str, data: dict, still: str, uses: Sequence[str] = ()):
+def refreshed(html: str) -> str:
+    """A stored widget with today's scripts, which draw the data that it was stored with."""
+    return STORED.sub(
+        lambda stored: f"{stored['still']}<script>{_code(stored['kind'])}{stored['call']}</script>",
+        html,
+    )
+
+
+def _code(kind: str) -> str:
+    return "".join(map(script, WIDGET)) + script(kind).strip()
+
+
+def _html(kind: str, data: dict, still: str):
     """The HTML of a widget.
 
     Args:
         kind: The name of the script that draws it, ``kind``.js.
         data: The arguments of the script.
         still: The HTML that is shown without scripts.
-        uses: Scripts that have to be loaded first.
     """
     from IPython.display import HTML
 
     data = {"ink": PAGE_INK, "mark": COLORS["blue"], **data}
     data["key"] = sha256(json.dumps(data).encode()).hexdigest()[:12]
-    code = "".join(map(script, uses)) + script(kind).strip()
     call = f"({as_script(data)});"
-    return HTML(f'<div data-{kind}="{data["key"]}">{still}</div><script>{code}{call}</script>')
+    return HTML(
+        f'<div data-{kind}="{data["key"]}">{still}</div><script>{_code(kind)}{call}</script>'
+    )
 
 
 def as_script(data: object) -> str:
@@ -135,7 +153,7 @@ def attention_widget(
     still = table(["key", "logit", "weight"], rows)._repr_html_() + _paragraph(words)
     points = {"keys": keys.tolist(), "values": values.tolist(), "query": query.tolist()}
     data = {"other": COLORS["orange"], "names": list(names), "reach": reach, **points}
-    return _html("attention", data, still, WIDGET)
+    return _html("attention", data, still)
 
 
 def heads_widget(
@@ -184,7 +202,7 @@ def heads_widget(
         "numbers": numbers,
     }
     words = "With scripts enabled, you can type a text here, and the model runs on it."
-    return _html("heads", data, _paragraph(words), WIDGET)
+    return _html("heads", data, _paragraph(words))
 
 
 def eight_bits(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -242,7 +260,7 @@ def signs_widget(
         rows.append(["right answer", exact, None, None])
     still = table([label, "no sign flipped", "lowest", "highest"], rows)._repr_html_()
     words = "With scripts enabled, you can choose the sign of each eigenvector here."
-    return _html("signs", data, still + _paragraph(words), WIDGET)
+    return _html("signs", data, still + _paragraph(words))
 
 
 def _paragraph(words: str) -> str:

@@ -16,7 +16,7 @@
   const CSS = `
     .signs { display: grid; gap: .5rem;
       grid-template-columns: repeat(auto-fill, minmax(max(6.4rem, ${LARGE ? 40 : 22}%), 1fr)); }
-    .signs button { padding: .3rem; display: flex; flex-direction: column; gap: .2rem; }
+    .signs button { border-radius: .5rem; padding: .3rem; display: flex; flex-direction: column; gap: .2rem; }
     .signs [aria-pressed="true"] { border: 2px solid ${data.mark}; }
     .signs svg { width: 100%; height: ${LARGE ? 9 : 4}rem; overflow: hidden; pointer-events: none; }
     .sign { font-size: 1.1em; }
@@ -32,7 +32,7 @@
     .track b { position: absolute; top: .15rem; width: 1rem; height: 1rem; margin-left: -.5rem;
       border-radius: 50%; border: 2px solid currentColor; }
     .ends { display: flex; justify-content: space-between; gap: 1rem; font-size: .85em; }
-    .reset { margin-top: .6rem; }`;
+    .reset { margin-top: .6rem; } .result { margin: .5rem 0 0; }`;
 
   /** The colour of an entry from -1 to 1. */
   function shade(value) {
@@ -54,21 +54,22 @@
     return `<svg viewBox="${box.join(" ")}" aria-hidden="true">${inside}</svg>`;
   }
 
+  const LEAD = `<b>Flip the signs.</b> Each button flips the sign of one eigenvector. The graph stays the same.`;
   const HTML = `<div class="signs" role="group" aria-label="signs of the eigenvectors"></div>
-    <button class="reset">all +</button>
+    <button type="button" class="reset">all signs +</button>
     ${data.models.map((model) => `<div class="model"><div><span>${text(model.name)}</span>
       <span class="number"></span></div><div class="track" aria-hidden="true">${
       [...new Set(model.answers)].map((answer) =>
-        `<i style="left:${share(answer)}%;--of:${model.color}"></i>`).join("")}
+        `<i class="answer" style="left:${share(answer)}%;--of:${model.color}"></i>`).join("")}
       ${known ? `<u style="left:${share(data.exact)}%"></u>` : ""}
       <b style="background:${model.color}"></b></div></div>`).join("")}
     <div class="ends"><span>${number(lowest, digits)}</span>
     <span>${text(data.label)}</span><span>${number(highest, digits)}</span></div>
-    <p role="status"></p>`;
+    <p class="result" role="status"></p>`;
 
-  mount("signs", data, CSS, HTML, (find, findAll) => {
+  mount("signs", data, CSS, LEAD, HTML, (find, findAll) => {
     const signs = data.vectors.map(() => 1);
-    find(".signs").innerHTML = signs.map((_, m) => `<button data-sign="${m}"></button>`).join("");
+    find(".signs").innerHTML = signs.map((_, m) => `<button type="button" data-sign="${m}"></button>`).join("");
     const buttons = findAll("[data-sign]");
 
     function draw() {
@@ -85,9 +86,31 @@
         findAll(".track b")[row].style.left = `${share(answers[at])}%`;
         return `${text(name)} ${answer}`;
       });
-      find("p").innerHTML = `${signs.map((sign) => (sign > 0 ? "+" : "−")).join(" ")}: ${
+      find(".result").innerHTML = `${signs.map((sign) => (sign > 0 ? "+" : "−")).join(" ")}: ${
         said.join(", ")}. Marks: all ${data.models[0].answers.length} choices of signs.${
         known ? ` Dashed: the exact value, ${number(data.exact, digits)}.` : ""}`;
+    }
+
+    /** Which model's prediction depends most on the choice of signs. */
+    function ask() {
+      const ranges = data.models.map(({ answers }) => [Math.min(...answers), Math.max(...answers)]);
+      const spreads = ranges.map(([least, most]) => most - least);
+      const widest = spreads.indexOf(Math.max(...spreads));
+      if (data.models.length < 2 || spreads.filter((spread) => spread === spreads[widest]).length > 1) return;
+      const away = data.models[widest].answers.map((answer, _, [first]) => Math.abs(answer - first));
+      gtcourse.guess(find(".question"), {
+        question: `There are ${data.models[0].answers.length} choices of signs for one graph. Over all of them, which model’s prediction changes most?`,
+        answers: data.models.map(({ name }) => text(name)),
+        right: widest,
+        about: "the signs",
+        covered: true,
+        show: () => {
+          const farthest = away.indexOf(Math.max(...away));
+          signs.forEach((_, m) => { signs[m] = farthest >> (signs.length - 1 - m) & 1 ? -1 : 1; });
+          draw();
+        },
+        truth: () => `The predictions go ${data.models.map(({ name }, m) => `from ${number(ranges[m][0], digits)} to ${number(ranges[m][1], digits)} (${text(name)})`).join(", ")}.`,
+      });
     }
 
     find(".signs").addEventListener("click", ({ target }) => {
@@ -101,5 +124,6 @@
       draw();
     });
     draw();
+    ask();
   });
 })

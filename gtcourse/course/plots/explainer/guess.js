@@ -15,6 +15,7 @@ gtcourse.guess = gtcourse.guess ?? function (box, asked) {
   picture.classList.toggle("guessing", Boolean(covered));
 
   function pose() {
+    box.style.minHeight = "";
     box.innerHTML = `<p tabindex="-1" aria-live="polite"><b>Guess first.</b> ${question}${picture.classList.contains("guessing") ?
       ' <span class="hint">The answer is covered until you choose, or use the picture.</span>' : ""}</p>
       <div class="choices">${answers.map((words, which) => `<button type="button" data-answer="${which}">${words}</button>`).join("")}</div>`;
@@ -23,6 +24,7 @@ gtcourse.guess = gtcourse.guess ?? function (box, asked) {
   /** One line in place of the question; what the reader has in hand does not move. */
   function shrink(held) {
     const before = held.getBoundingClientRect().top;
+    box.style.minHeight = "";
     box.innerHTML = `<button type="button" class="again" aria-expanded="false">Guess about ${about} <span aria-hidden="true">▸</span></button>`;
     window.scrollBy({ top: held.getBoundingClientRect().top - before, behavior: "instant" });
   }
@@ -37,6 +39,7 @@ gtcourse.guess = gtcourse.guess ?? function (box, asked) {
 
   function answer(which) {
     picture.classList.remove("guessing");
+    box.style.minHeight = `${box.offsetHeight}px`;
     show();
     box.innerHTML = `<p tabindex="-1" aria-live="polite"><b>${which === right ? "Right." : `Not quite: ${answers[right]}.`}</b> ${truth()}</p>`;
     box.firstChild.focus({ preventScroll: true });
