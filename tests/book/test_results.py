@@ -411,4 +411,4 @@ def test_chapter_10_states_the_errors_of_both_layers_in_one_model():
         assert sentence == f"({mean(errors):.3f} instead of {theirs:.3f})"
         assert sentence in chapter("10")
     gained = mean(errors_of("grpe-100k")) - mean(large["grpe"])
-    assert f"GRPE's layer gained {gained:.2f} from its new surroundings" in chapter("10")
+    assert f"GRPE's error fell by {gained:.2f} in the common model" in chapter("10")
