@@ -137,21 +137,21 @@ def of_walks(numbers: tuple[int, ...]) -> dict[str, list[float]]:
 def longer_signnet() -> list[float]:
     """Section 6.6: accuracies of the model with SignNet after more molecules and epochs."""
     more = {'cpu={"graphs": 1000, "epochs": 4}': 'cpu={"graphs": 4000, "epochs": 12}'}
-    names = page("06", "runs = {name: [train(name", more)
+    names = page("06", "runs = three_seeds(", more)
     return [names["train"]("SignNet", seed)[1] for seed in SEEDS]
 
 
 def longer_bonds() -> list[float]:
     """Section 6.6: accuracies of three layers of attention along the bonds, at a GPU's budget."""
     more = {'cpu={"graphs": 1000, "epochs": 4}': 'cpu={"graphs": 5000, "epochs": 12}'}
-    names = page("06", "runs = {name: [train(name", more)
+    names = page("06", "runs = three_seeds(", more)
     return [names["train"]("bonds, 3 layers", seed)[1] for seed in SEEDS]
 
 
 def slow_bias() -> list[float]:
     """Section 6.6: accuracies of the model with distances if its bias learns at the common rate."""
     common_rate = {"groups(model, lr, 10)": "groups(model, lr, 1)"}
-    names = page("06", "runs = {name: [train(name", common_rate)
+    names = page("06", "runs = three_seeds(", common_rate)
     return [names["train"]("distances", seed)[1] for seed in SEEDS]
 
 

@@ -3,6 +3,7 @@
 The numbers of the results pages are written from the records (``tools/result_prose.py``).
 """
 
+import ast
 import re
 from statistics import mean, median, stdev
 
@@ -85,6 +86,17 @@ def chapter(number: str) -> str:
 
 def numbers(values: list[float], digits: int) -> str:
     return listed(f"{value:.{digits}f}" for value in values)
+
+
+def test_the_code_that_trials_take_from_a_chapter_is_still_in_it():
+    calls = [
+        node
+        for node in ast.walk(ast.parse((ROOT / "experiments/trials.py").read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "page"
+    ]
+    ends = [[ast.literal_eval(word) for word in call.args[:2]] for call in calls]
+    assert len(ends) > 8
+    assert [(number, end) for number, end in ends if end not in chapter(number)] == []
 
 
 def test_the_trials_that_chapters_mention_are_recorded():
@@ -283,9 +295,15 @@ def test_chapter_05_states_the_recorded_accuracies_on_cycles():
     assert f"GatedGCN reaches only {degrees} % in recorded runs of 20 epochs" in text
 
 
-def test_chapter_05_states_the_error_of_a_bag_transformer_with_degrees():
+def test_chapter_05_states_the_errors_of_a_bag_transformer_with_other_encodings():
     error = f"{np.mean(errors_of('bag-degrees')):.3f}"
     assert f"without any messages, lowers its error to {error}" in chapter("05")
+    entrywise = f"{np.mean(errors_of('bag-mlp')):.3f}"
+    assert f"and entrywise SignNet (section 5.7) to {entrywise}" in chapter("05")
+    linear, without = (
+        f"{np.mean(errors_of(f'bag-{name}')):.3f}" for name in ("laplacian", "no-pe")
+    )
+    assert f"it helps a little: {linear} instead of {without}" in chapter("05")
 
 
 def test_chapter_05_adds_one_property_at_a_time():
