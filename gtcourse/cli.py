@@ -201,7 +201,7 @@ def models() -> None:
         print(f"{'':25} mean absolute error {card.test_error:.3f} on {card.tested}")
         print(f"{'':25} trained on {card.data} of {smallest} to {largest} atoms")
     print("Penalised logP is the decimal logarithm of how much better a molecule dissolves in oil")
-    print("than in water, minus penalties for large rings and for being hard to make.")
+    print("than in water, with penalties for large rings and for being hard to make.")
     print("`gtcourse predict NAME SMILES` predicts with a model of this list. For a model that you")
     print("trained yourself, NAME is the folder of its run.")
     print(f"These pages describe the models and their limits: {MODEL_CARDS}")

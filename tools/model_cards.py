@@ -138,7 +138,7 @@ INDEX = """\
 
 These trained models come with the package. All of them predict *penalised logP*, a computed
 score of a molecule: how much better it dissolves in oil than in water, on a logarithmic scale,
-minus penalties for large rings and for being hard to make. The score follows from [a
+with penalties for large rings and for being hard to make. The score follows from [a
 formula](../../notebooks/data.ipynb) whose terms RDKit computes, so you can check every prediction.
 This makes the models good teaching examples. To predict another property, [train a model on your
 own measurements](../../notebooks/your_molecules.ipynb), either from scratch or starting from one of
@@ -183,7 +183,7 @@ PAGE = """\
 # {name}
 
 This model predicts a molecule's *penalised logP*: how much better the molecule dissolves in oil
-than in water, on a logarithmic scale, minus penalties for large rings and for being hard to make
+than in water, on a logarithmic scale, with penalties for large rings and for being hard to make
 (see [the formula](../../notebooks/data.ipynb)). It was trained on {explained}.
 
 ```bash
