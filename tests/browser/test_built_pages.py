@@ -227,7 +227,7 @@ def test_core_sections_are_marked_in_headings_contents_and_card(chapters):
 def test_no_aside_hides_the_list_of_contents(chapters):
     """The theme hides the list while an element of the class "margin" or "sidebar" is in view."""
     asides = [aside for page in chapters.values() for aside in page.article.find_all("aside")]
-    assert len(asides) > 30
+    assert len(asides) > 20
     assert {tuple(aside["class"]) for aside in asides} == {("note",)}
 
 

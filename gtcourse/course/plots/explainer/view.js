@@ -879,7 +879,7 @@
         const x = each?.[of] ?? 0;
         return `<span class="share" data-share="${x.toFixed(4)}" title="${name} after layer ${at + 1}: ${share(x)} of its length"><i style="width:${Math.min(100, 100 * x).toFixed(1)}%"></i><b>L${at + 1}</b>${each ? share(x) : ""}</span>`;
       }).join("")}</div>`;
-      return `<li class="trail" role="group" aria-label="how far vectors differ without this weight, layer by layer"><div class="bars-rows">${
+      return `<li class="trail"><div class="bars-rows" role="group" aria-label="how far vectors differ without this weight, layer by layer">${
         first ? "" : row(`${nameOf(from)} changes by`, "chosen", "edge")}${row(`${named} ${first ? "changes by" : "by"}`, "readOut", "node")}</div></li>`;
     }
 
