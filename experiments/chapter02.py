@@ -1,7 +1,6 @@
 """Chapter 02: reading a molecule's SMILES and writing its atoms backwards.
 
-python -m experiments.chapter02 smiles --seed 0
-python -m experiments.chapter02 smiles-parts --seed 0     the same without some of its parts
+python -m experiments.chapter02 smiles-parts --seed 0     with and without some of its parts
 python -m experiments.chapter02 smiles-learned --seed 0     the same with learned positions
 python -m experiments.chapter02 smiles-bag --seed 0     the same without positions, on all splits
 python -m experiments.chapter02 smiles-attention --seed 0     what its cross-attention reads
@@ -45,15 +44,6 @@ LENGTH = 8
 WIDTH = 32
 DEEP_LR = 2e-3
 WARM_UP = 300
-
-
-def record_smiles(seed: int, steps: int) -> Record:
-    def run(fitted, splits):
-        model, curve = fitted(norm_first=True)
-        exact = {f"{name}_exact": exact_match(model, *splits[name]) for name in ("test", "val")}
-        return model, curve, exact
-
-    return record("smiles", seed, steps, run)
 
 
 def record_parts(seed: int, steps: int) -> Record:
@@ -310,7 +300,6 @@ def shift_losses(seed: int, steps: int, *, norm_first: bool, warm_up: int) -> li
 
 
 SMILES = {
-    "smiles": (record_smiles, 2000),
     "smiles-parts": (record_parts, 700),
     "smiles-bag": (record_bag, 700),
     "smiles-learned": (record_learned_positions, 700),

@@ -616,11 +616,9 @@ def number_in(text: str) -> float:
 def test_the_softmax_of_a_path_names_the_power_and_the_sum_of_its_row(explainer):
     host = explainer("#model=graphormer&molecule=aspirin&head=5&atom=C1&to=O3")
     row = host.locator(".path li", has_text="softmax")
-    power, share, total = map(
-        number_in,
-        re.fullmatch(r"e([−\d.]+) / Σ es = ([\d.]+) / ([\d.]+)", row.locator("small").inner_text())
-        .groups(),
-    )  # fmt: skip
+    shown = row.locator("small").inner_text()
+    found = re.fullmatch(r"e([−\d.]+) / Σ es = ([\d.]+) / ([\d.]+)", shown)
+    power, share, total = map(number_in, found.groups())
     assert share == pytest.approx(math.exp(power), rel=0.006)
     weight = float(row.locator("span").last.inner_text())
     assert weight == pytest.approx(share / total, abs=6e-4)
