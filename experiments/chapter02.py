@@ -200,17 +200,15 @@ def exact_match(model: nn.Module, source: Tensor, target: Tensor) -> float:
 def attention_on_atoms(model: nn.Module, source: Tensor, target: Tensor) -> dict[str, float]:
     """Where the decoder's cross-attention lies while it is shown the right answer.
 
-    Returns four means over all written atoms: the weight on the atom that is being written, the
-    weight on this atom and the symbols next to it, the weight that the atom would have if all
-    symbols had the same, and the share of steps in which the mean position of the weight moves to
-    the left.
+    Returns three means over all written atoms: the weight on the atom that is being written, the
+    weight that it would have if all symbols had the same, and the share of steps in which the mean
+    position of the weight moves to the left.
     """
     mask = source != PAD
     _, attention = model(source, target[:, :-1], mask, return_attention=True)
     attention = attention[:, -1].mean(dim=1)  # [G, M, N], of the last block, over the heads
     is_atom = torch.isin(source, target[target > END])  # [G, N]
     on_atom = []
-    near_atom = []
     uniform = []
     left = []
     for weights, symbols, atoms in zip(attention, mask, is_atom, strict=True):
@@ -218,19 +216,11 @@ def attention_on_atoms(model: nn.Module, source: Tensor, target: Tensor) -> dict
         length = int(symbols.sum())
         weights = weights[: len(positions), :length]  # [atoms, symbols]
         on_atom.append(weights.gather(1, positions[:, None]).flatten())
-        places = torch.arange(length, device=weights.device)
-        near = (places - positions[:, None]).abs() <= 1  # [atoms, symbols]
-        near_atom.append((weights * near).sum(dim=1))
         uniform.append(torch.full((len(positions),), 1 / length))
-        mean_position = weights @ places.to(weights.dtype)
+        mean_position = weights @ torch.arange(length, dtype=weights.dtype, device=weights.device)
         left.append((mean_position.diff() < 0).float())
-    found = {
-        "weight_on_atom": on_atom,
-        "weight_near_atom": near_atom,
-        "uniform_weight": uniform,
-        "moves_left": left,
-    }
-    return {name: torch.cat(values).mean().item() for name, values in found.items()}
+    means = [torch.cat(values).mean().item() for values in (on_atom, uniform, left)]
+    return dict(zip(("weight_on_atom", "uniform_weight", "moves_left"), means, strict=True))
 
 
 def record_warm_up(seed: int, steps: int) -> Record:

@@ -163,6 +163,7 @@ gtcourse.tour = (function () {
       else if (turn === undefined) return;
       else {
         guess = null;
+        place.classList.remove("folded");  // a new question is in view
         before ??= kept();
         at = turn === "0" ? -1 : at + Number(turn);
       }

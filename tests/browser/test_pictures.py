@@ -1358,4 +1358,4 @@ def test_a_click_where_two_ends_overlap_cuts_the_nearer_one(picture):
 
 def test_each_column_of_a_pair_marks_its_mean(picture):
     host = picture("pair")
-    assert host.locator(".step.mean").count() == host.locator(".four section").count()
+    assert host.locator(".four section .step.mean").count() == 4

@@ -97,11 +97,11 @@
   };
 
   const LEAD = `<b>What fits?</b> Choose a model, the size of a batch and the memory of the device.`;
-    const fields = Object.entries(LABELS).map(([name, text]) =>
-      `<div><label>${text}<input type="number" name="${name}" min="1" aria-describedby="${name}-error" step="${
-        name === "gigabytes" ? "any" : 1}" value="${data.start[name]}"></label>
-      <input type="range" data-of="${name}" aria-label="${text}, logarithmic" min="0" max="200" value="${
-        slid(name, data.start[name])}"><span class="error" id="${name}-error" role="alert"></span></div>`);
+  const fields = Object.entries(LABELS).map(([name, text]) =>
+    `<div><label>${text}<input type="number" name="${name}" min="1" aria-describedby="${name}-error" step="${
+      name === "gigabytes" ? "any" : 1}" value="${data.start[name]}"></label>
+    <input type="range" data-of="${name}" aria-label="${text}, logarithmic" min="0" max="200" value="${
+      slid(name, data.start[name])}"><span class="error" id="${name}-error" role="alert"></span></div>`);
   const HTML = `<div class="controls">
       <label>model<select name="model"></select></label>${fields.join("")}</div>
       <div class="results"><table><tbody></tbody></table>
@@ -186,6 +186,7 @@
       state.model = Number(select.value);
       draw();
     });
+
     /** A new value, or what is wrong with it, beside its field. */
     function enter(name, value) {
       const whole = name in data.largest;
@@ -230,12 +231,13 @@
         right: growth < 2.5 ? 0 : growth > 3.5 ? 2 : 1,
         about: "larger graphs",
         show: () => {
-          Object.assign(state, data.start, { model: 0, nodes: 2 * nodes });
+          state.model = 0;
+          const asked = { ...data.start, nodes: 2 * nodes };
           for (const name in LABELS) {
-            find(`input[name="${name}"]`).value = state[name];
-            find(`[data-of="${name}"]`).value = slid(name, state[name]);
+            find(`input[name="${name}"]`).value = asked[name];
+            find(`[data-of="${name}"]`).value = slid(name, asked[name]);
+            enter(name, asked[name]);
           }
-          draw();
         },
         truth: () => `They grow from ${withUnit(sizes[0], "B")} to ${withUnit(sizes[1], "B")}, ${growth.toFixed(1)} times as much. One part grows with N, such as the vectors of the nodes, and another with N², such as the attention weights.`,
       });

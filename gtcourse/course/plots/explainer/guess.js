@@ -9,7 +9,7 @@ gtcourse.guess = gtcourse.guess ?? function (box, asked) {
 
   const { question, answers, right, show, truth, about, covered } = asked;
   const picture = box.parentElement;
-  const CONTROLS = "button, input, svg, canvas, [tabindex]";
+  const CONTROLS = "button, input, select, svg, canvas, [tabindex]";
   const KEYS = /^(Arrow|Page)|^(Enter| |Home|End)$/;
   box.className = "ask";
   picture.classList.toggle("guessing", Boolean(covered));

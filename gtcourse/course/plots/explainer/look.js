@@ -141,7 +141,7 @@ gtcourse.look = (function () {
     [data-cover] button[aria-pressed="true"] { --hatch: #ffffff30; }
     [data-cover~="onward"] .trail > *, [data-cover~="path"] .trail > * { visibility: hidden; }
     [data-cover~="onward"] .path :is(.onward, .without) small { visibility: hidden; }
-    [data-cover~="matrix"] .cells, [data-cover~="path"] .path :is(li > span:last-child, :is(.from-row, .without) small) { visibility: hidden; }
+    [data-cover~="matrix"] .cells, [data-cover~="path"] .path :is(.steps, li > span:last-child, :is(.from-row, .without) small) { visibility: hidden; }
 
     .body { flex: 1 0 100%; min-width: 0; display: grid; grid-template-columns: minmax(18rem, 22.5rem) minmax(0, 1fr); gap: 1.6rem; margin-top: .2rem; }
     .left, .right { min-width: 0; }

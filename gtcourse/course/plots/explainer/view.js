@@ -68,7 +68,7 @@
     root.innerHTML = `<style>${CSS}</style>
       <div class="page"><div class="frame loading"><div class="tour" inert></div><div class="bar" inert><div class="models" role="group" aria-label="model"></div>
         <details class="picker"><summary></summary><div class="strip" role="group" aria-label="molecule"></div></details>
-        <button class="more" data-act="more" aria-expanded="false">More</button><form class="own extra"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" title="${HINT}"autocomplete="off" autocapitalize="off" spellcheck="false">
+        <button class="more" data-act="more" aria-expanded="false">More</button><form class="own extra"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" title="${HINT}" autocomplete="off" autocapitalize="off" spellcheck="false">
           <button aria-label="Read this SMILES">↵</button></form>
         <select class="extra" data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" data-hint="${HINT}" role="status"><span></span></p>
       <div class="body"><div class="left"><p class="prediction" role="status"><span class="waiting">loading the model …</span></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div><p class="beyond" role="status"></p>
@@ -809,7 +809,8 @@
       for (let channel = 0; channel < attention.length / T ** 2; channel++) {
         for (let row = 0; row < (run.first || T); row++) {
           const weight = attention[(channel * T + row) * T + from];
-          if ((!run.first && row === from) || weight <= most) continue;
+          const isRead = run.first > 0 || (row !== from && !removed().has(row));
+          if (!isRead || weight <= most) continue;
           most = weight;
           Object.assign(found, { row, channel });
         }
@@ -850,22 +851,26 @@
         in the first: {chosen, readOut}. Read out is [VNode], the mean of the atoms or each atom by itself. */
     function trailOf(reads, whole, without, from) {
       const T = n() + whole.first;
-      const gone = (atom) => removed().has(atom);
-      const share = (x, y) => length(x.map((value, k) => value - y[k])) / (length(x) || 1);
+      const relative = (x, y) => length(x.map((value, k) => value - y[k])) / (length(x) || 1);
       return whole.layers.map(({ after }, at) => {
         const d = after.length / T;
         const both = [after, without.layers[at].after];
         const [x, y] = both.map((all) => all.subarray(from * d, (from + 1) * d));
-        const read = { vnode: (all) => all.subarray(0, d), mean: (all) => meanOf(all, d, gone), sum: (all) => all }[reads];
-        return { chosen: share(x, y), readOut: share(...both.map(read)) };
+        return { chosen: relative(x, y), readOut: relative(...both.map((rows) => readOut(reads, rows, d))) };
       });
     }
 
-    /** The mean of the rows of d numbers that are not gone. */
-    function meanOf(rows, d, gone) {
+    /** What is read out of rows of d numbers: [VNode]'s, the sum of the atoms' for their mean, because a factor
+        does not matter where lengths are compared, or all atoms' one after the other. Removed atoms are not read. */
+    function readOut(reads, rows, d) {
+      if (reads === "vnode") return rows.subarray(0, d);
+      const kept = rows.map((value, at) => (removed().has(Math.floor(at / d)) ? 0 : value));
+      if (reads === "sum") return kept;
       const sum = new Float64Array(d);
-      rows.forEach((value, at) => { if (!gone(Math.floor(at / d))) sum[at % d] += value; });
-      return sum;  // a factor does not matter where shares are compared
+      kept.forEach((value, at) => {
+        sum[at % d] += value;
+      });
+      return sum;
     }
 
     const share = (x) => (x < 5e-5 ? "0" : x < 0.0995 ? `${number(100 * x, 1)} %` : `${number(100 * x, 0)} %`);
@@ -1347,7 +1352,7 @@
         hover = null;
         draw();
         scrollToChannel();
-        find(".path [data-onward]")?.focus({ preventScroll: true });
+        (find(".path [data-onward]") ?? find(".path [data-unfold]"))?.focus({ preventScroll: true });
       } else if (unfold) {
         toggle(unfolded, unfold);
         drawPath();
