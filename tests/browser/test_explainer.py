@@ -972,9 +972,14 @@ def test_a_typed_molecule_is_drawn_predicted_and_stored_in_the_address(explainer
     said = again.locator(".heard").inner_text()
     assert "“X” at position 3" in said
     assert said.endswith("Still showing CCO.")
-    below, above = box_of(again.locator(".heard span")), box_of(again.locator(".own"))
-    assert 0 <= below["y"] - above["y"] - above["height"] < 8
-    assert abs(below["x"] - above["x"]) < 2
+    # It follows the field, which the models' numbers move.
+    page.wait_for_function("""() => {
+      const parts = document.querySelector("#explainer").shadowRoot;
+      const [below, above] = [".heard span", ".own"]
+        .map((part) => parts.querySelector(part).getBoundingClientRect());
+      return below.y >= above.bottom && below.y < above.bottom + 8
+        && Math.abs(below.x - above.x) < 2;
+    }""")
     assert again.locator(".molecule .atom").count() == 3  # the last molecule that could be read
     again.get_by_label("your own molecule").fill("Zolpidem")
     page.keyboard.press("Enter")

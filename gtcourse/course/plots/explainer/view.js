@@ -1230,6 +1230,10 @@
       find(".heard").style.setProperty("--left", `${field.left - frame.left}px`);
     }
 
+    // What stands before the field in the bar, such as the models' predictions, moves it.
+    const bar = new ResizeObserver(placeHeard);
+    for (const part of find(".bar").children) bar.observe(part);
+
     find(".own").addEventListener("input", () => tell(""));
     find(".own").addEventListener("focusin", () => { if (!find(".own input").value) tell(HINT); });
     find(".own").addEventListener("focusout", () => { if (find(".heard").matches(".hint")) tell(""); });
