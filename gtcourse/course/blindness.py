@@ -386,6 +386,16 @@ def _powers(
     return found
 
 
+def _walks_between(graphs: Sequence[LabelledGraph], steps: int) -> list[NDArray[np.uint64]]:
+    """:func:`exact_walks` without the return probabilities, ``[n, n]`` for each graph."""
+    off_diagonal = []
+    for walk in exact_walks(graphs, steps):
+        between = walk.copy()
+        np.fill_diagonal(between, 0)
+        off_diagonal.append(between)
+    return off_diagonal
+
+
 def _of_one_size(graphs: Sequence[LabelledGraph], largest: int = 500) -> Iterator[list[int]]:
     """Positions of graphs with equal numbers of nodes, at most ``largest`` at a time."""
     by_size: dict[int, list[int]] = {}
@@ -411,6 +421,7 @@ PARTS: dict[str, Callable[[Sequence[LabelledGraph]], list[NDArray]]] = {
     "relation": _for_each(_relation),
     "walks, 8": lambda graphs: exact_walks(graphs, 8),
     "walks, 20": lambda graphs: exact_walks(graphs, 20),
+    "walks between, 20": lambda graphs: _walks_between(graphs, 20),
     "projectors": exact_laplacian,
     "ring": _for_each(_ring),
     # of graphs
@@ -439,6 +450,7 @@ VIEWS = {
     "EGT": View(pairs=("bond", "itself"), counts=False),
     "GRPE": View(pairs=("relation",)),
     "rings and bonds": View(pairs=("bond", "ring", "itself")),
+    "walks and bonds": View(pairs=("bond", "walks between, 20", "itself")),
     "CSA": View(WALKS_20, pairs=("bond", "walks, 20", "itself")),
     "CSA with rings": View(WALKS_20, pairs=("bond", "walks, 20", "ring", "itself")),
 }

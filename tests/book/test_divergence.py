@@ -6,6 +6,7 @@ from math import ceil, floor
 
 import pytest
 
+from gtcourse.course.records import measurement
 from tools.paths import ROOT
 
 RECORDS = ROOT / "experiments" / "records"
@@ -30,6 +31,19 @@ def between(values: list[float], digits: int) -> str:
 
 def rounded(values: list[float]) -> str:
     return f"between {min(values):.2f} and {max(values):.2f}"
+
+
+def test_the_losses_that_chapter_09_draws_are_those_of_the_records():
+    drawn = measurement("csa-divergence")["losses"]
+    curves = {
+        "seed 0": record("diverged")["cpu"],
+        "seed 1": record("diverged")["seed1"],
+        "control": record("bounded")["curve without the bound"],
+    }
+    assert drawn.keys() == curves.keys()
+    for name, curve in curves.items():
+        assert [epoch["epoch"] for epoch in curve] == list(range(len(curve)))
+        assert [epoch["train_loss"] for epoch in curve] == drawn[name]
 
 
 def of(trials: list[dict], **conditions: object) -> list[dict]:

@@ -92,6 +92,7 @@ EXPECTED = {
     "bag, shares": 1,
     "bag, counts": 7,
     "masked attention": 1,
+    "walks and bonds": 996,
 }
 
 
