@@ -180,12 +180,13 @@ def test_chapter_07_reads_the_stored_run_from_its_own_output():
     untrained, length, *layers = (float(on) - float(off) for _, on, off in shown)
     first, second, third, last = layers
     stated = (
-        f"the two means differ by {length:.2f} with the length alone, by {first:.2f} after "
-        f"layer 1, and by {last:.2f} after layer 4."
+        f"With the length alone, the two means differ by {length:.2f}. They differ by {first:.2f} "
+        f"after layer 1, by about as much after layer 2, by {third:.2f} after layer 3, and by "
+        f"{last:.2f} after layer 4."
     )
     assert stated in chapter("07")
     assert abs(untrained) < 0.03
-    grows = "The gap hardly changes in layer 2 and becomes much larger in layer 3."
+    grows = "and most of the gain comes in layer 3."
     assert grows in chapter("07")
     assert abs(second - first) < 0.05 < 0.15 < third - second
     assert max(abs(first - length), abs(second - length)) < 0.06 < 0.15 < min(third, last) - length
@@ -212,24 +213,33 @@ def test_chapter_07_compares_rates_models_and_a_rule_on_small_tours_as_recorded(
         for name in ("egt/tuned-tours", "egt-simple/tuned-tours", "egt-simple/few-tours")
     }
     full, simple, slower = middle.values()
-    stated = f"at a rate of 0.002, its median falls from {simple:.2f} to {slower:.2f}."
+    stated = (
+        "at a rate of 0.002 instead of its best one, its median falls from "
+        f"{simple:.2f} to {slower:.2f}."
+    )
     assert stated in chapter("07")
     assert simple - slower > full - simple
     (rule,) = re.findall(r"two nearest (\S+), your layer", outputs("07"))
-    assert "EGT is the most reliable of the three. All of its runs beat the rule." in chapter("07")
+    beats = f"All ten of its runs beat the rule, and their median is {full:.2f}."
+    assert beats in chapter("07")
     scores = [run.result["test_f1"] for run in recorded("egt/tuned-tours")]
     assert min(scores) > float(rule) + 0.01
 
 
 def test_chapter_08_reads_the_preferences_of_heads_from_its_own_output():
     found = outputs("08")
-    (own, of_own), (other, of_other) = re.findall(r"model of .+?: (\S+), (\w+)", found)
-    (most,) = re.findall(r"twenty untrained models: \S+ to (\S+)", found)
+    trained = re.findall(r"model(?: of this page)?: (\S+) \((\w+)\), (\d+) heads", found)
+    (own, of_own, own_heads), (other, of_other, other_heads) = trained
+    untrained = r"twenty untrained models: \S+ to (\S+), (\d+) to (\d+) heads"
+    ((most, fewest_heads, most_heads),) = re.findall(untrained, found)
     text = chapter("08")
     assert of_own == of_other == "double"
     assert f"gives double bonds {float(own):.0f} times an even share" in text
     assert f"in the recorded model it is {float(other):.0f} times" in text
-    assert f"the strongest of the twenty reaches {float(most):.0f}." in text
+    assert f"the strongest of the twenty untrained models reaches {float(most):.0f}." in text
+    assert f"In the untrained models, {fewest_heads} to {most_heads} of the 32 heads" in text
+    assert f"with {own_heads} and {other_heads} such heads, do not leave this range" in text
+    assert int(fewest_heads) < int(other_heads) < int(own_heads) <= int(most_heads)
     assert float(most) < min(float(own), float(other))
 
 
