@@ -15,7 +15,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
 from gtcourse.course.leaderboard import BEST_SIMPLE, line_to_beat
-from gtcourse.course.plots.figures import INK, model_color, use_style
+from gtcourse.course.plots.figures import INK, PLATE, model_color, use_style
 from gtcourse.runs.record import read_results, results
 from tools.pages import experiment
 from tools.paths import ROOT
@@ -32,8 +32,11 @@ from tools.tables import benchmark
 
 TICKS = [0.05, 0.1, 0.2, 0.5, 1]
 POINTS = {"textcoords": "offset points"}
-STYLE = "svg{color:#5b6069}@media(prefers-color-scheme:dark){svg{color:#a7aeb8}}*{"
-"""The ink of book.css: pictures follow the mode of the page that shows them."""
+STYLE = (
+    "svg{color:#5b6069;--page:#fff}"
+    "@media(prefers-color-scheme:dark){svg{color:#a7aeb8;--page:#14181e}}*{"
+)
+"""Ink and ground of the book: pictures follow the mode of the page that shows them."""
 
 
 class Row(NamedTuple):
@@ -111,7 +114,7 @@ def dots(ax: Axes, rows: list[Row]) -> None:
         error = line_to_beat("zinc")[name]
         above = {"xycoords": ("data", "axes fraction")}
         ax.axvline(error, color=INK, linestyle=":", linewidth=1.2)
-        ax.annotate(name.replace("on ", "on\n"), (error, 1.02), ha=side, fontsize=10, **above)
+        ax.annotate(name.replace("on ", "on\n"), (error, 1.02), ha=side, **above)
     ax.set(xscale="log", xlabel="test MAE on ZINC (lower is better)")
     ax.set(ylim=(-0.6, len(rows) - 0.4))
     ax.set_xticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
@@ -131,10 +134,10 @@ def budgets(ax: Axes, lines: list[Line]) -> None:
         beside = ((8, 0), "left")
         below = ((0, -12), "center")
         at, side = below if line.paper[0] <= 1e7 else beside  # where no other line passes
-        ax.annotate(line.name, line.paper, at, ha=side, va="center", fontsize=10, **POINTS)
+        ax.annotate(line.name, line.paper, at, ha=side, va="center", **POINTS)
     error = line_to_beat("zinc")[BEST_SIMPLE]
     ax.axhline(error, color=INK, linestyle=":", linewidth=1.2)
-    ax.annotate(f"{BEST_SIMPLE}, test", (2.3e9, error), (0, 4), ha="right", fontsize=10, **POINTS)
+    ax.annotate(f"{BEST_SIMPLE}, test", (2.3e9, error), (0, 4), ha="right", **POINTS)
     ax.set(xscale="log", yscale="log", xlabel="training molecules seen", ylabel="MAE")
     ax.set_yticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
     ax.set(ylim=(0.05, 1.5), xlim=(9e3, 2.5e9))  # with room for the names
@@ -160,11 +163,11 @@ def beside_authors(axes: np.ndarray, names: list[str]) -> None:
                 ax.set_ylabel(label)
         error = line_to_beat("zinc")[BEST_SIMPLE]
         column[1].axhline(error, color=INK, linestyle=":", linewidth=1.2)
-        left = {"xycoords": ("axes fraction", "data"), "fontsize": 10, **POINTS}
+        left = {"xycoords": ("axes fraction", "data"), **POINTS}
         column[1].annotate("ridge, test", (0.03, error), (0, -13), **left)
-        column[0].set_title(name, fontsize=10)
+        column[0].set_title(name)
         column[1].set_xlabel("epoch")
-        column[0].legend(fontsize=10)
+        column[0].legend()
 
 
 class Curve(NamedTuple):
@@ -216,8 +219,8 @@ def divergence(ax: Axes, runs: list[Curve]) -> None:
     ax.minorticks_off()
     error = line_to_beat("zinc")[BEST_SIMPLE]
     ax.axhline(error, color=INK, linestyle=":", linewidth=1.2)
-    ax.annotate("ridge, test", (1900, error), (0, -13), ha="right", fontsize=10, **POINTS)
-    ax.legend(fontsize=10, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    ax.annotate("ridge, test", (1900, error), (0, -13), ha="right", **POINTS)
+    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
 
 
 def bars(axes: Sequence[Axes], rows: list[dict]) -> None:
@@ -267,7 +270,8 @@ def main() -> int:
             figure, axes = plt.subplots(**layout)
             draw(axes, data)
             figure.savefig(path, metadata={"Date": None, "Description": shown})
-            path.write_text(path.read_text().replace(INK, "currentColor").replace("*{", STYLE, 1))
+            drawn = path.read_text().replace(INK, "currentColor").replace(PLATE, "var(--page)")
+            path.write_text(drawn.replace("*{", STYLE, 1))
         elif not path.exists() or shown not in path.read_text():
             print(f"{path.name} does not show today's records; make tables draws it")
             stale += 1

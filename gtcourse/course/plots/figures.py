@@ -19,10 +19,11 @@ import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
-from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from matplotlib.path import Path
+from matplotlib.textpath import TextPath
 from torch import Tensor
 
 INK = "#7a7f87"
@@ -87,7 +88,7 @@ def model_color(name: str) -> str:
     return known[max(fitting, key=len)]
 
 
-WIDEST = 5.7  #: inches; on a phone of 390 px, labels of 10 points are then 8 px high
+WIDEST = 5.7  #: inches; on a phone of 390 px, labels of 9.5 points are then 8.7 px high
 
 # Tables of numbers are drawn on the page itself: 0 is transparent, and the colours at the ends have
 # the same contrast with white as with near-black.
@@ -111,6 +112,9 @@ LETTERS = "#010203"
 DARK_LETTERS = "#2b2118"
 """The colour of text on a node far from zero, which is light on either page."""
 
+PLATE = "#fdfefc"
+"""What lies behind a legend or the name of a line, on a page the colour of the page itself."""
+
 
 def use_style() -> None:
     """Sets matplotlib to the book's style; figures in notebooks become deterministic SVG."""
@@ -119,6 +123,7 @@ def use_style() -> None:
     plt.rcParams.update(dict.fromkeys((inked + "grid.color legend.labelcolor").split(), INK))
     plt.rcParams["axes.prop_cycle"] = matplotlib.cycler(color=list(COLORS.values()))
     plt.rcParams["figure.figsize"] = (WIDEST, 3.0)
+    plt.rcParams["legend.facecolor"] = PLATE
 
 
 def show(figure: Figure, alt: str, *, trim: bool = True):
@@ -191,6 +196,7 @@ OF_PAGE = {
     INK: PAGE_INK,
     LETTERS: "var(--gtcourse-letters, currentColor)",
     BOX_LETTERS: f"var(--gtcourse-box-letters, {BOX_LETTERS})",
+    PLATE: "var(--pst-color-background, transparent)",
 } | {fill: f"var(--gtcourse-{name}, {fill})" for name, fill in FILL.items()}
 """Colours that ``book.css`` sets for a light and a dark page, each with its value elsewhere."""
 
@@ -228,11 +234,27 @@ def letters_on(color: Sequence[float]) -> str:
     return "black" if luminance(color) > 0.18 else "white"
 
 
+def word_color(color: str) -> str:
+    """A colour in which words can be read on white; on a page, it follows light and dark."""
+    red, green, blue = to_rgb(color)
+    shares = (share / 100 for share in range(98, 0, -2))
+    darker = ((share * red, share * green, share * blue) for share in shares)
+    return to_hex(next(each for each in darker if luminance(each) <= 0.18))
+
+
+OF_PAGE |= {
+    word_color(color): f"color-mix(in srgb, {color} 72%, var(--gtcourse-letters, currentColor))"
+    for color in (*COLORS.values(), *MODELS.values())
+    if color != INK
+}
+
+
 def name_line(
     ax: Axes,
     name: str,
     at: tuple[float, float],
     *,
+    color: str = INK,
     shift: tuple[float, float] = (6, 0),
     side: str = "left",
 ) -> None:
@@ -242,10 +264,14 @@ def name_line(
         ax: The axes of the line.
         name: The text.
         at: The point, in data coordinates.
+        color: The colour of the line.
         shift: From the point to the name, in typographic points.
         side: The side of the name that touches the shifted point: "left", "right" or "center".
     """
-    ax.annotate(name, at, shift, textcoords="offset points", ha=side, va="center", fontsize=10)
+    place = {"xytext": shift, "textcoords": "offset points", "ha": side, "va": "center"}
+    plate = {"facecolor": PLATE, "edgecolor": "none", "pad": 0.8}
+    ink = color if color == INK else word_color(color)
+    ax.annotate(name, at, color=ink, bbox=plate, **place)
 
 
 def draw_graph(
@@ -313,7 +339,6 @@ def draw_graph(
             str(name),
             ha="center",
             va="center",
-            fontsize=10,
             weight="bold",
             color=color,
         )
@@ -358,7 +383,7 @@ def attention_map(
 
     Args:
         weights: ``[N, M]``.
-        rows: Names of the rows.
+        rows: Names of the rows; by default their numbers, of at most 12.
         columns: Names of the columns; by default those of the rows.
         title: The text above the picture.
         limits: The values at the ends of the colour map; None for the smallest and the largest.
@@ -381,13 +406,16 @@ def attention_map(
     for i, j in np.argwhere(np.isnan(weights)):
         style = {"fill": False, "hatch": "////", "edgecolor": INK, "linewidth": 0, "alpha": 0.35}
         ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, **style))
-    for axis, names in ((ax.yaxis, rows), (ax.xaxis, rows if columns is None else columns)):
+    given = (rows, rows if columns is None else columns)
+    for axis, names, size in zip((ax.yaxis, ax.xaxis), given, weights.shape, strict=True):
+        if names is None and size <= 12:
+            names = range(size)
         if names is not None:
             axis.set_ticks(range(len(names)), labels=[str(name) for name in names])
     ax.set(xlabel=column_label, ylabel=row_label)
     if numbers or (numbers is None and weights.shape[1] <= 8):
         for (i, j), weight in np.ndenumerate(weights):
-            ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=LETTERS, fontsize=10)
+            ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=LETTERS)
     ax.set_title(title or "", color=INK)
     return ax
 
@@ -435,7 +463,7 @@ def rung(
             colors=[palette[int(number) % len(palette)] for number in numbers],
             labels=[""] * size if labels is None else labels[n],
         )
-        ax.set_title(titles[n], fontsize=10)
+        ax.set_title(titles[n])
     ax = figure.add_subplot(grid[:, 1])
     standing_out = set(current) if len(current) < len(rungs) else set()
     for row, each in enumerate(rungs):
@@ -467,7 +495,7 @@ def rung(
         )
     ax.plot([], [], color=INK, linestyle="--", linewidth=1, label="ridge, colours")
     keys = {"ncols": 4, "columnspacing": 1.2, "handlelength": 1.4, "handletextpad": 0.4}
-    figure.legend(loc="outside upper center", fontsize=10, **keys)
+    figure.legend(loc="outside upper center", **keys)
     return show(figure, alt)
 
 
@@ -487,6 +515,7 @@ KEYS = {
 BELOW = 0.4  #: inches, of the line that names the colours
 ASIDE = 0.08  #: inches, between arrows that leave and enter a box at the same side
 ROUNDING = 0.09  #: inches, of the corners of an arrow
+BRIDGE = 0.065  #: inches, the radius of the arc by which a level arrow crosses an upright one
 
 
 def diagram(
@@ -520,7 +549,7 @@ def diagram(
     ax.axis("off")
     for name, (x, y, label, meaning) in boxes.items():
         tall = _height(label)
-        rounding = tall / 2 if meaning == "op" else 0.06  # an operation is not a tensor
+        rounding = min(tall / 2, 0.2) if meaning == "op" else 0.06  # an operation is not a tensor
         style = {
             "boxstyle": f"round,pad=0,rounding_size={rounding}",
             "facecolor": FILL[meaning],
@@ -534,15 +563,17 @@ def diagram(
         letters = ax.text(x, y, label, zorder=3, **centred)
         letters.set_gid(f"label {name}")
     chains = [chain.split(" > ") for chain in arrows.split(", ") if chain]
-    for start, end in (pair for chain in chains for pair in pairwise(chain)):
-        arrow = _arrow(ax, _route(boxes, start, end, width))
-        arrow.set_gid(f"arrow {start} > {end}")
+    ends = [pair for chain in chains for pair in pairwise(chain)]
+    ways = {(start, end): _route(boxes, start, end, width) for start, end in ends}
     for (start, end), lane in (skips or {}).items():
         x0, y0, *_ = boxes[start]
         x1, y1, *_ = boxes[end]
         out, into = (width / 2 if lane > x else -width / 2 for x in (x0, x1))
         y0 += ASIDE
-        arrow = _arrow(ax, [(x0 + out, y0), (lane, y0), (lane, y1), (x1 + into, y1)])
+        ways[start, end] = [(x0 + out, y0), (lane, y0), (lane, y1), (x1 + into, y1)]
+    for (start, end), way in ways.items():
+        others = [ways[pair] for pair in ways if pair != (start, end)]
+        arrow = _arrow(ax, way, bridges=_crossings(way, others))
         arrow.set_gid(f"arrow {start} > {end}")
     _name_colors(ax, {meaning for *_, meaning in boxes.values()})
     drawing = show(figure, alt, trim=False)  # cut to the boxes, letters would shrink on a phone
@@ -564,7 +595,7 @@ def _name_colors(ax: Axes, used: set[str]) -> None:
         box = f"round,pad=0,rounding_size={rounding}"
         ax.add_patch(FancyBboxPatch((x, -0.31), 0.2, 0.14, boxstyle=box, linewidth=1, **style))
         ax.text(x + 0.26, -0.24, KEYS[meaning], va="center_baseline", fontsize=10)
-        x += 0.42 + 0.069 * len(KEYS[meaning])
+        x += 0.26 + TextPath((0, 0), KEYS[meaning], size=10).get_extents().x1 / 72 + 0.1
 
 
 def _route(boxes: dict[str, Box], start: str, end: str, width: float) -> list[Point]:
@@ -612,23 +643,50 @@ def _clear(way: list[Point], boxes: dict[str, Box], but: tuple[str, str], width:
     return True
 
 
-def _arrow(ax: Axes, way: Sequence[Point]) -> FancyArrowPatch:
-    """Draws an arrow along a way, whose corners are rounded."""
+def _crossings(way: list[Point], others: list[list[Point]]) -> list[Point]:
+    """Where the level pieces of an arrow cross upright pieces of others, away from all ends."""
+    found = []
+    apart = BRIDGE + 0.02
+    for (x0, y0), (x1, y1) in pairwise(way):
+        if y0 != y1:
+            continue
+        for (u0, v0), (u1, v1) in (piece for other in others for piece in pairwise(other)):
+            over = min(x0, x1) + apart < u0 < max(x0, x1) - apart
+            if u0 == u1 and over and min(v0, v1) + 0.02 < y0 < max(v0, v1) - 0.02:
+                found.append((u0, y0))
+    return found
+
+
+def _arrow(ax: Axes, way: Sequence[Point], *, bridges: Sequence[Point] = ()) -> FancyArrowPatch:
+    """Draws an arrow along a way, with rounded corners and an arc over each bridge."""
     way = [np.asarray(point, dtype=float) for point in way]
     points = [way[0]]
     codes = [Path.MOVETO]
+
+    def draw_to(end: np.ndarray) -> None:
+        (x0, _), (x1, level) = points[-1], end
+        forwards = 1 if x1 > x0 else -1
+        crossed = [x for x, y in bridges if y == level and min(x0, x1) < x < max(x0, x1)]
+        for x in sorted(crossed, key=lambda x: forwards * x):
+            before, after = x - forwards * BRIDGE, x + forwards * BRIDGE
+            above = level + 4 / 3 * BRIDGE  # two control points of half a circle
+            points.extend([(before, level), (before, above), (after, above), (after, level)])
+            codes.extend([Path.LINETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+        points.append(end)
+        codes.append(Path.LINETO)
+
     for before, corner, after in zip(way, way[1:], way[2:], strict=False):
+        shortened = []
         for other in (before, after):
             step = other - corner
             length = np.linalg.norm(step)
-            points.append(corner + step * min(ROUNDING, length / 2) / length)
-        points.insert(-1, corner)
-        codes += [Path.LINETO, Path.CURVE3, Path.CURVE3]
-    points.append(way[-1])
-    codes.append(Path.LINETO)
-    path = Path(points, codes)
+            shortened.append(corner + step * min(ROUNDING, length / 2) / length)
+        draw_to(shortened[0])
+        points.extend([corner, shortened[1]])
+        codes.extend([Path.CURVE3, Path.CURVE3])
+    draw_to(way[-1])
     style = {"arrowstyle": "-|>", "mutation_scale": 9, "color": INK, "linewidth": 1.2}
-    arrow = FancyArrowPatch(path=path, shrinkA=0, shrinkB=0, zorder=1, **style)
+    arrow = FancyArrowPatch(path=Path(points, codes), shrinkA=0, shrinkB=0, zorder=1, **style)
     ax.add_patch(arrow)
     return arrow
 

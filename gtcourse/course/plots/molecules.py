@@ -38,7 +38,8 @@ PALETTE = {
 }
 """Colours of atoms without values, by atomic number; legible on white and on black."""
 
-LEGEND = 15  #: height of a legend's letters, in pixels
+LEGEND = 13  #: height of a legend's letters, in pixels
+CLOSE = 0.9  #: bond lengths; discs of two atoms nearer than this lie on each other
 WIDE_LETTER = 0.58  #: mean width of a letter in a wide font, as a share of its height
 
 
@@ -94,8 +95,8 @@ def molecules(
     options.setLegendColour(rgb(INK))
     options.legendFontSize = LEGEND
     options.legendFraction = max(0.15, 26 / height)
-    options.minFontSize = 13
-    options.maxFontSize = 15
+    options.minFontSize = 12
+    options.maxFontSize = 13
     options.padding = 0.03
     highlights = {}
     bar = ""
@@ -128,10 +129,39 @@ def places(mol) -> list[list[float]]:
 
     mol = Mol(mol)
     rdDepictor.Compute2DCoords(mol)
+    at = in_bond_lengths(mol)
+    if len(close(at)):  # turned about other bonds, they may be apart
+        turned = {"nFlipsPerSample": 3, "nSample": 200, "sampleSeed": 1}
+        rdDepictor.Compute2DCoords(mol, permuteDeg4Nodes=True, **turned)
+        at = pushed_apart(in_bond_lengths(mol))
+    return at.round(2).tolist()
+
+
+def in_bond_lengths(mol) -> np.ndarray:
+    """Positions of the atoms of a drawing, ``[n, 2]``, for a median bond of length 1."""
     at = mol.GetConformer().GetPositions()[:, :2] * [1, -1]
     ends = np.array([(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in mol.GetBonds()], dtype=int)
     steps = at[ends[:, 0]] - at[ends[:, 1]] if len(ends) else np.array([[1.0, 0.0]])
-    return (at / np.median(np.linalg.norm(steps, axis=1))).round(2).tolist()
+    return at / np.median(np.linalg.norm(steps, axis=1))
+
+
+def close(at: np.ndarray) -> np.ndarray:
+    """Pairs of atoms whose discs would lie on each other, ``[pairs, 2]``."""
+    apart = np.linalg.norm(at[:, None] - at, axis=-1)
+    return np.argwhere(np.triu(apart < CLOSE, k=1))
+
+
+def pushed_apart(at: np.ndarray) -> np.ndarray:
+    """The positions after close atoms have moved away from each other."""
+    at = at.copy()
+    for _ in range(20):
+        for i, j in close(at):
+            step = at[j] - at[i]
+            length = np.linalg.norm(step)
+            push = (CLOSE + 0.01 - length) / 2 * step / length
+            at[i] -= push
+            at[j] += push
+    return at
 
 
 def draw_options(drawer, palette: dict[int, str]):
@@ -183,6 +213,7 @@ def in_words(svg: str, legends: Sequence[str], columns: int, cell: tuple[int, in
     RDKit draws their letters as outlines, and centres each line on the letters that it has.
     """
     width, height = cell
+    legends = [re.sub(r"(?<!\w)-(?=\d)", "\N{MINUS SIGN}", legend) for legend in legends]
     longest = max(map(len, legends))
     size = min(LEGEND, width / (WIDE_LETTER * max(longest, 1)))
     words = [

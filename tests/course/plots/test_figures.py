@@ -2,6 +2,7 @@ import json
 import re
 from html import unescape
 from itertools import combinations, product
+from math import dist
 from unittest.mock import patch
 
 import networkx as nx
@@ -10,6 +11,8 @@ import pytest
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgb
+from rdkit import Chem
+from rdkit.Chem import rdDepictor
 
 from book._ext import pictures
 from gtcourse.course import plots
@@ -22,6 +25,7 @@ from gtcourse.course.plots.figures import (
     layout,
     luminance,
 )
+from gtcourse.course.plots.molecules import in_bond_lengths, places
 from tools.paths import ROOT
 
 
@@ -219,6 +223,57 @@ def test_an_arrow_bends_around_a_box_that_is_in_its_way():
     assert y1 == pytest.approx(1 - 0.18)  # into "high" from below
 
 
+def test_a_level_arrow_crosses_an_upright_one_on_a_bridge():
+    boxes = {
+        "left": (0.5, 1, "left", "node"),
+        "right": (4.5, 1, "right", "node"),
+        "low": (2.5, 0.2, "low", "op"),
+        "high": (2.5, 1.8, "high", "op"),
+    }
+    with patch("gtcourse.course.plots.figures._arrow") as arrow:
+        plots.diagram(boxes, "left > right, low > high", height=2, width=0.8, alt="a cross")
+    across, up = (call.kwargs["bridges"] for call in arrow.call_args_list)
+    assert across == [(2.5, 1.0)]
+    assert up == []
+    drawn = plots.diagram(boxes, "left > right, low > high", height=2, width=0.8, alt="a cross")
+    (path,) = re.findall(r'<g id="arrow left &gt; right"><path d="([^"]*)"', drawn.data)
+    assert path.count("C") == 1  # half a circle
+
+
+@pytest.mark.parametrize("color", [*plots.COLORS.values(), *plots.MODELS.values()])
+def test_the_name_of_a_line_has_its_hue_and_enough_contrast(color):
+    _, ax = plt.subplots()
+    ax.plot([0, 1], color=color)
+    plots.name_line(ax, "rise", (1, 1), color=color)
+    (words,) = ax.texts
+    if color == plots.INK:
+        assert words.get_color() == plots.INK
+        return
+    assert words.get_color() != color  # so that the page can tell words from lines
+    assert contrast(to_rgb(words.get_color()), (1, 1, 1)) >= 4.5
+    drawn = plots.show(ax.figure, alt="x").data
+    assert f"color-mix(in srgb, {color} 72%, var(--gtcourse-letters, currentColor))" in drawn
+    for share, (ground, letters) in ((0.72, page) for page in PAGES.values()):
+        mixed = share * np.array(to_rgb(color)) + (1 - share) * np.array(letters)
+        assert contrast(mixed, ground) >= 4
+
+
+def test_legends_and_names_lie_on_a_plate_of_the_pages_colour():
+    plots.use_style()
+    _, ax = plt.subplots()
+    ax.plot([0, 1], label="rise")
+    ax.legend()
+    plots.name_line(ax, "rise", (1, 1))
+    drawn = plots.show(ax.figure, alt="x").data
+    assert drawn.count("var(--pst-color-background, transparent)") == 2
+
+
+def test_small_tables_have_a_number_at_each_row_and_column():
+    ax = plots.attention_map(torch.ones(4, 12) / 12)
+    assert ax.get_yticks().tolist() == [*range(4)]
+    assert ax.get_xticks().tolist() == [*range(12)]
+
+
 def test_the_parts_of_a_diagram_have_their_names_as_ids():
     boxes = {
         "x": (1, 0.3, "$x < 1$", "node"),
@@ -243,8 +298,8 @@ def test_legends_of_molecules_are_text_on_one_line_for_each_row():
     drawn = plots.molecules(["CCO"] * 3, legends=legends, columns=2, cell=(180, 100), alt="x").data
     found = re.findall(r'<text class="legend" ([^>]*)>([^<]*)</text>', drawn)
     assert [unescape(words) for _, words in found] == legends
-    places = [re.search(r'x="([\d.]+)" y="([\d.]+)"', marks).groups() for marks, _ in found]
-    assert places == [("90", "92"), ("270", "92"), ("90", "192")]
+    spots = [re.search(r'x="([\d.]+)" y="([\d.]+)"', marks).groups() for marks, _ in found]
+    assert spots == [("90", "92"), ("270", "92"), ("90", "192")]
     (size,) = {re.search(r'font-size="([\d.]+)"', marks)[1] for marks, _ in found}
     assert 10 < float(size) < 11  # so that the longest fits
     assert "<path class='legend'" not in drawn
@@ -278,6 +333,25 @@ def test_only_the_chosen_atom_of_each_molecule_is_outlined():
     assert ringed == ["1", "3"]
     one = plots.molecules(["CCO", "CCCN"], values=values, outlined=[None, 0], alt="x").data
     assert one.count("stroke-width:3px") == 1
+
+
+@pytest.mark.parametrize(
+    "smiles",
+    [
+        "CC(C)(C)CCNS(=O)(=O)c1cccc2c1C(=O)c1ccccc1C2=O",  # two oxygens
+        "CCC1(CC)Cc2ccccc2C2=C(C(=O)N3CCOCC3)C(=O)C(=O)N21",
+        "CC=CC1OCC2(CO)C(C)C=C(C)C1C2C",  # a bridge
+    ],
+)
+def test_no_two_atoms_of_a_drawing_lie_on_each_other(smiles):
+    drawn = places(Chem.MolFromSmiles(smiles))
+    assert min(dist(one, other) for one, other in combinations(drawn, 2)) > 0.85
+
+
+def test_atoms_that_are_apart_stay_where_rdkit_draws_them():
+    molecule = Chem.MolFromSmiles("CC(=O)Oc1ccccc1C(=O)O")
+    rdDepictor.Compute2DCoords(molecule)
+    assert places(molecule) == in_bond_lengths(molecule).round(2).tolist()
 
 
 def test_a_table_is_shown_as_text_html_or_markdown():
