@@ -115,13 +115,13 @@ def test_the_times_of_an_epoch_in_chapter_12_are_those_of_the_record():
     loading = collated["loading"]["ms"] / collated["batches"]
     together = collated["training"]["ms"] / measurement("epoch-benchmark")["steps"]
     share = f"{loading / together:.0%}".replace("%", " %")
-    assert f"collating a batch took {loading:.0f} ms." in chapter()
-    assert f"This is {share} of the {together:.0f} ms that the batch took" in chapter()
+    said = f"The {loading:.0f} ms were {share} of the {together:.0f} ms that a batch took"
+    assert said in chapter()
     on_gpu = steps("models-gpu-benchmark")["graphormer"]
     assert f"a step of this Graphormer takes only {on_gpu:.0f} ms" in chapter()
     gathered = mixed["loading"]["ms"] / mixed["batches"]
-    assert f"gathered a batch in {gathered:.1f} ms, almost four times as fast" in chapter()
-    assert 3.5 < loading / gathered < 4
+    said = f"collating a batch took {loading:.0f} ms and gathering it {gathered:.1f} ms."
+    assert said in chapter()
 
 
 def test_the_rates_in_chapter_12_are_those_of_the_record():
