@@ -87,7 +87,7 @@ def readouts() -> dict[str, list[float]]:
 
 
 def three_bonds() -> dict[str, list[float]]:
-    """Section 3.10: accuracies of two and three masked layers if the answer is three bonds away."""
+    """Section 3.11: accuracies of two and three masked layers if the answer is three bonds away."""
     one_hop_more = {
         "two = (A @ A > 0) & (A == 0)": ("two = (A @ A @ A > 0) & (A @ A == 0) & (A == 0)"),
     }
@@ -110,28 +110,63 @@ def three_bonds() -> dict[str, list[float]]:
 
 
 def walk_steps() -> dict[str, list[float]]:
-    """Section 4.8: accuracies of GIN with walks of five, six and ten steps, in percent."""
+    """Section 4.9: accuracies of GIN with walks of five, six and ten steps, in percent."""
     return of_walks((5, 6, 10))
 
 
 def short_walks() -> dict[str, list[float]]:
-    """Section 4.8: accuracies of GIN with walks of two and four steps, in percent."""
+    """Section 4.9: accuracies of GIN with walks of two and four steps, in percent."""
     return of_walks((2, 4))
+
+
+def degrees_for_walks() -> dict[str, list[float]]:
+    """Section 4.9: accuracies of GIN with degrees, with and without five steps, in percent."""
+    both = "torch.cat([degrees, each.rwse], dim=1)"
+    return {
+        "nothing": accuracies(page("04", "variants = ["), "GIN"),
+        "degrees": of_inputs("degrees", 7),
+        "degrees and 5 steps": of_inputs(both, 12),
+    }
+
+
+def of_inputs(inputs: str, width: int) -> list[float]:
+    """Accuracies of GIN with other numbers of each node in place of walks, in percent.
+
+    Args:
+        inputs: code for the numbers; ``degrees`` is one-hot and ``each.rwse`` are five steps.
+        width: how many numbers they are.
+    """
+    changed = {
+        "    return encode(graphs, eigenvectors, AddRandomWalks(10, pairs=False))": f"""
+    graphs = encode(graphs, eigenvectors, AddRandomWalks(5, pairs=False))
+    for each in graphs:
+        degrees = each.edge_index[0].bincount(minlength=each.num_nodes)
+        degrees = F.one_hot(degrees, 7).float()
+        each.rwse = {inputs}
+    return graphs
+""",
+        "WalkEncoding(10, d)": f"WalkEncoding({width}, d)",
+    }
+    return accuracies(page("04", "variants = [", changed), "GIN-walks")
+
+
+def accuracies(names: dict, model: str) -> list[float]:
+    """Accuracies of one of chapter 04's models on CYCLES, in percent."""
+    models = [names["train"](model, seed) for seed in SEEDS]
+    evaluated = [names["evaluate"](model, names["task"], names["test"]) for model in models]
+    return [100 * scores["accuracy"] for scores in evaluated]
 
 
 def of_walks(numbers: tuple[int, ...]) -> dict[str, list[float]]:
     """Accuracies of GIN with walks of so many steps, in percent."""
-    accuracies = {}
+    found = {}
     for steps in numbers:
         of_so_many = {
             "AddRandomWalks(10, pairs=False))": f"AddRandomWalks({steps}, pairs=False))",
             "WalkEncoding(10, d)": f"WalkEncoding({steps}, d)",
         }
-        names = page("04", "variants = [", of_so_many)
-        models = [names["train"]("GIN-walks", seed) for seed in SEEDS]
-        evaluated = [names["evaluate"](model, names["task"], names["test"]) for model in models]
-        accuracies[f"{steps} steps"] = [100 * scores["accuracy"] for scores in evaluated]
-    return accuracies
+        found[f"{steps} steps"] = accuracies(page("04", "variants = [", of_so_many), "GIN-walks")
+    return found
 
 
 def longer_signnet() -> list[float]:
@@ -231,6 +266,7 @@ TRIALS = {
         three_bonds,
         walk_steps,
         short_walks,
+        degrees_for_walks,
         longer_signnet,
         longer_bonds,
         slow_bias,

@@ -116,11 +116,16 @@ def test_the_trials_that_chapters_mention_are_recorded():
     assert reached in chapter("03")
     walks = found["walk_steps"]
     assert f"three seeds reach {numbers(walks['10 steps'], 1)} %" in chapter("04")
-    assert f"$k = 5$ reached {numbers(walks['5 steps'], 1)} %" in chapter("04")
-    assert f"$k = 6$ reached {numbers(walks['6 steps'], 1)} %" in chapter("04")
+    assert f"walks of five steps reached {numbers(walks['5 steps'], 1)} %" in chapter("04")
+    assert f"walks of six steps reached {numbers(walks['6 steps'], 1)} %" in chapter("04")
     short = found["short_walks"]
-    assert f"$k = 2$ reached {numbers(short['2 steps'], 1)} %" in chapter("04")
-    assert f"$k = 4$ reached {numbers(short['4 steps'], 1)} %" in chapter("04")
+    two = numbers(short["2 steps"], 1)
+    four = numbers(short["4 steps"], 1)
+    assert f"they reached {two} %, and four steps {four} %." in chapter("04")
+    degrees = found["degrees_for_walks"]
+    assert f"GIN without walks reached {numbers(degrees['nothing'], 1)} %" in chapter("04")
+    assert f"It reached {numbers(degrees['degrees'], 1)} %" in chapter("04")
+    assert f"GIN reached {numbers(degrees['degrees and 5 steps'], 1)} %" in chapter("04")
     (signnet,) = {f"{accuracy:.2f}" for accuracy in found["longer_signnet"]}
     assert f"with SignNet reaches {signnet} with each of three seeds" in chapter("06")
     assert f"an accuracy of {signnet} with each of the seeds 0 to 2" in chapter("06")
