@@ -60,6 +60,7 @@ def photograph(page, address: str, name: str) -> bytes:
     """One picture as WebP."""
     page.goto(f"{address}/{PAGES[name]}.html")
     place = page.locator(f"#{name}")
+    place.evaluate("place => place.scrollIntoView()")  # its script is loaded then
     place.locator(READY.get(name, "[role=status]")).first.wait_for()
     if name == "bet":
         place.locator(".end").first.press("Enter")  # with the answer

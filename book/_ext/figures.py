@@ -18,6 +18,7 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from sizes import size
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from widgets import has_widget
 
 DIRECTIVE = re.compile(r"  # noqa: \w+")
 SEEDS = re.compile(r" \((\d+) seeds\)")
@@ -28,7 +29,6 @@ MARKS = re.compile(r'<use [^>]*? style="([^"]*)"/>(?:\s*<use [^>]*? style="\1"/>
 PATH = re.compile(r' d="([MLHVCQZz\d\s.-]+)"')
 COMMAND = re.compile(r"\s*([MLHVCQZz])\s*")
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
-WIDGET = re.compile(r"<div data-(?:attention|calculator|heads|signs)=")  # of plots.interactive
 # Matplotlib puts the numbers into double quotation marks, RDKit into single ones.
 WIDTH = re.compile(
     r"""<svg\b[^>]*?\sviewBox=["'][-\d.]+ [-\d.]+ ([\d.]+) [\d.]+["'][^>]*?\srole="img\""""
@@ -49,16 +49,6 @@ WORDED = 16  #: characters of a cell on average, which three columns of a phone 
 WITHOUT_LABELS = ("book/ledger", "book/notation")  #: their cells say themselves what they are
 WIDE = 480  #: pixels; a phone draws a figure of this width at 70 % of its size
 ENLARGE = '<button type="button" class="enlarge">Enlarge this figure</button>'
-
-
-def refresh_widgets(app: Sphinx, document: nodes.document, page: str) -> None:
-    """The widgets of stored outputs look and behave as those of today's package."""
-    from gtcourse.course.plots.interactive import refreshed
-
-    if app.builder.format == "html":
-        rewrite(
-            (raw for raw in document.findall(nodes.raw) if WIDGET.search(raw.astext())), refreshed
-        )
 
 
 def number_figures(app: Sphinx, document: nodes.document, page: str) -> None:
@@ -154,7 +144,7 @@ def fold(figure: nodes.figure) -> None:
 
 
 def is_widget(output: nodes.Node) -> bool:
-    return any(WIDGET.search(raw.astext()) for raw in output.findall(nodes.raw))
+    return any(has_widget(raw.astext()) for raw in output.findall(nodes.raw))
 
 
 def with_caption(output: nodes.Element) -> nodes.caption | None:
@@ -331,7 +321,6 @@ def rewrite(found: Iterable[nodes.TextElement], change: Callable[[str], str]) ->
 
 def setup(app: Sphinx) -> dict:
     app.connect("env-check-consistency", drop_numbers_of_sphinx)
-    app.connect("doctree-resolved", refresh_widgets)
     app.connect("doctree-resolved", number_figures)
     app.connect("doctree-resolved", offer_enlarged)
     app.connect("doctree-resolved", hide_directives)

@@ -45,6 +45,8 @@ STAND_IN = """
   line-gap-override: 0%;
 }
 """
+POSITION = "position: relative"
+"""Of each formula; the styles have it."""
 LIST_OF_FONTS = re.compile(r"font-family: MJXZERO, [\w, -]*\w")
 
 # Pages that are opened as files may not ask for fonts in advance.
@@ -128,8 +130,9 @@ TIMEOUT = 60
 
 TEX = re.compile(r"\\\((.*)\\\)|\\\[(.*)\\\]", re.DOTALL)
 # The PDF joins pages with equations of the same number, whose ids would clash. The height of a row
-# is NaN, because it is not known without a page.
+# is NaN, because it is not known without a page. In HTML, MathML needs no namespace.
 FLAWS = re.compile(r' id="mjx-eqn:[^"]*"| style="height: NaNem;"')
+NEEDLESS = re.compile(r' xmlns="[^"]*"| unselectable="on"| texclass="\w+"')
 # A numbered equation is centred: its left margin is as wide as its number.
 LEFT_MARGIN = re.compile(r'<mjx-table style="[^"]*margin: 0 ([\d.]+)em')
 
@@ -165,13 +168,15 @@ def set_formula(tex: str, display: bool) -> str:
     result = json.loads(engine().call("setFormula", tex, display, timeout_sec=TIMEOUT))
     if "error" in result:
         raise ValueError(f"MathJax cannot read {tex!r}: {result['error']}")
-    html = FLAWS.sub("", result["html"])
+    html = NEEDLESS.sub("", FLAWS.sub("", result["html"]))
     margin = LEFT_MARGIN.search(html)
     width = result["width"] - (float(margin[1]) if margin else 0)
-    width_style = f"--width:{width:.4g};" if display else ""
     # The first style is that of the container, which always has one.
-    before, after = html.split('style="', 1)
-    return f'{before}data-tex="{escape(tex.strip())}" style="{width_style}{after}'
+    before, after = html.split(' style="', 1)
+    own, after = after.split('"', 1)
+    style = (f"--width:{width:.4g};" if display else "") + own.replace(POSITION, "").strip("; ")
+    styled = f' style="{style}"' if style else ""
+    return f'{before} data-tex="{escape(tex.strip())}"{styled}{after}'
 
 
 def with_mathjax(visit: Callable) -> Callable:
@@ -212,7 +217,8 @@ def steady(styles: str) -> str:
     """MathJax's styles, changed so that lines keep their heights when the fonts arrive."""
     zero = base64.b64encode(Path(mathjax_folder(), FONTS, ZERO).read_bytes()).decode()
     styles = styles.replace(f'"./{ZERO}"', f'"data:font/woff;base64,{zero}"')
-    return STAND_IN + LIST_OF_FONTS.sub(r"\g<0>, MJXNONE", styles)
+    place = f'mjx-container[jax="CHTML"] {{ {POSITION} }}\n'
+    return STAND_IN + place + LIST_OF_FONTS.sub(r"\g<0>, MJXNONE", styles)
 
 
 def setup(app: Sphinx) -> dict:

@@ -1,8 +1,8 @@
 """Pictures to play with, each at the end of the text of its section, before its subsections.
 
 ``_static/pictures`` has the code that draws each, and the data that ``experiments.pictures`` wrote;
-both go into one script beside the page. Where scripts do not run there is a still picture, and a
-sentence says what can be done with it.
+both go into one script beside the page, which ``book.js`` loads when the reader comes near. Where
+scripts do not run there is a still picture, and a sentence says what can be done with it.
 
 They are numbered like the figures ("Interactive 8.1"), together with the wall of twins and with the
 widgets that cells show (``plots.interactive``). The section of a picture has to mention it, as "the
@@ -193,8 +193,8 @@ def embed(app, document: nodes.document, page: str) -> None:
             logger.warning(text, heading, name, location=page)
             continue
         place = (
-            f'<div id="{name}" class="picture">{still(name, ALT[name], INSTEAD[name])}</div>'
-            f'<script src="../_static/pictures/{name}.data.js" defer></script>'
+            f'<div id="{name}" class="picture" data-script="../_static/pictures/{name}.data.js">'
+            f"{still(name, ALT[name], INSTEAD[name])}</div>"
         )
         section = sections[heading]
         section.insert(len(own_parts(section)), with_caption(name, place))

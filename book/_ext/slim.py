@@ -1,10 +1,10 @@
 """Built pages without what no reader sees: unused styles, unseen marks, duplicate glyphs.
 
 Of the styles of the theme and the extensions, three quarters are for classes that no page has. In
-code, names and punctuation have the colour of the text around them, so they need no mark. Each
-figure of matplotlib brings its own glyphs; a page needs each of them once. The book's own scripts
-and styles come without comments and indentation. Last of the extensions, because it reads what the
-others have written.
+code, names and punctuation have the colour of the text around them, so they need no mark, and
+neighbours of one colour need one mark. Each figure of matplotlib brings its own glyphs; a page
+needs each of them once. The book's own scripts and styles come without comments and indentation.
+Late among the extensions, because it reads what the others have written.
 """
 
 import re
@@ -26,6 +26,7 @@ OWN = (
     "tour.js",
     "diagram.js",
     "twins/wall.js",
+    "widgets/*.js",
     "pictures/*.js",
     "explainer/home.js",
     "explainer/models.js",
@@ -44,6 +45,9 @@ WORD = re.compile(r"[A-Za-z_][\w-]*")
 
 CODE = re.compile(r'<div class="highlight">.*?</div>', re.DOTALL)
 IN_CODE = re.compile(r'html\[data-theme="(\w+)"\] \.highlight(?: \.(\w+))?')
+MARK = re.compile(r'<span class="(\w+)">([^<]*)</span>')
+NEIGHBOURS = re.compile(r'(<span class="(\w+)">[^<]*)</span>(\s*)<span class="\2">(?=[^<]*</span>)')
+OPERATOR = "o"
 GLYPH = re.compile(r'<path id="[^"]+" d="[^"]*"[^>]*/>')
 
 
@@ -51,11 +55,11 @@ def slim(app, error) -> None:
     if error is not None or app.builder.format != "html":
         return
     root = Path(app.outdir)
-    unmarked = plain_marks(Path(root, "_static/pygments.css").read_text(encoding="utf-8"))
+    alike = marks_alike(Path(root, "_static/pygments.css").read_text(encoding="utf-8"))
     words = set()
     for path in root.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        less = without_repeated_glyphs(without_marks(text, unmarked))
+        less = without_repeated_glyphs(with_few_marks(text, alike))
         if less != text:
             path.write_text(less, encoding="utf-8")
         for names in CLASSES.findall(less):
@@ -130,9 +134,13 @@ def can_apply(selector: list[Node], words: set[str]) -> bool:
     return all(name in words or name.startswith(COMPOSED) for name in classes)
 
 
-def plain_marks(styles: str) -> list[str]:
-    """Marks of code, as "n" for a name, that look in each mode like code without a mark."""
-    looks: dict[tuple[str, str], str] = {}  # of a mode and a mark, or "" for all code
+def marks_alike(styles: str) -> dict[str, str]:
+    """For each mark of code, as "kn" for an import, one that looks like it in each mode.
+
+    It is "" for what looks like code without a mark, and for operators, which would have the
+    colour of strings.
+    """
+    looks: dict[str, dict[str, str]] = {}  # of a mark, or of "" for all code, by mode
     for rule in tinycss2.parse_stylesheet(styles, skip_comments=True, skip_whitespace=True):
         if rule.type != "qualified-rule":
             continue
@@ -140,14 +148,15 @@ def plain_marks(styles: str) -> list[str]:
         if found:
             mode = found[1]
             mark = found[2] or ""
-            looks[mode, mark] = declared(rule.content, "color" if mark == "" else None)
-    modes = [mode for mode, mark in looks if mark == ""]
-    if not modes:
+            only = "color" if mark == "" else None
+            looks.setdefault(mark, {})[mode] = declared(rule.content, only)
+    if "" not in looks:
         raise ValueError("the styles of code name no colour of code; expected one for each mode.")
-    marks = {mark for _, mark in looks} - {""}
-    return sorted(
-        mark for mark in marks if all(looks.get((mode, mark)) == looks[mode, ""] for mode in modes)
-    )
+    first: dict[tuple, str] = {}
+    alike = {OPERATOR: ""}
+    for mark in sorted(looks.keys() - alike.keys(), key=lambda mark: (len(mark), mark)):
+        alike[mark] = first.setdefault(tuple(sorted(looks[mark].items())), mark)
+    return alike
 
 
 def declared(content: list[Node], only: str | None) -> str:
@@ -160,9 +169,20 @@ def declared(content: list[Node], only: str | None) -> str:
     )
 
 
-def without_marks(page: str, marks: list[str]) -> str:
-    marked = re.compile(rf'<span class="(?:{"|".join(marks)})">([^<]*)</span>')
-    return CODE.sub(lambda code: marked.sub(r"\1", code[0]), page) if marks else page
+def with_few_marks(page: str, alike: dict[str, str]) -> str:
+    """The page's code in the same colours, with one mark for what is beside each other."""
+
+    def marked(found: re.Match) -> str:
+        mark = alike.get(found[1], found[1])
+        return f'<span class="{mark}">{found[2]}</span>' if mark else found[2]
+
+    def fewer(code: re.Match) -> str:
+        text = MARK.sub(marked, code[0])
+        while (joined := NEIGHBOURS.sub(r"\1\3", text)) != text:
+            text = joined
+        return text
+
+    return CODE.sub(fewer, page)
 
 
 def without_repeated_glyphs(page: str) -> str:

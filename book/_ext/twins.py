@@ -25,8 +25,9 @@ INSTEAD = (
     "With scripts enabled, you can choose another encoding here. The picture shows the ten "
     "comparisons with nodes coloured by degree. Rings mark the nodes that are compared."
 )
-PLACE = f"""<div id="twins">{still("twins", ALT, INSTEAD)}</div>
-<script src="../_static/twins/wall.js" defer></script>"""
+PLACE = (
+    f'<div id="twins" data-script="../_static/twins/wall.js">{still("twins", ALT, INSTEAD)}</div>'
+)
 logger = logging.getLogger(__name__)
 
 CIRCULAR = ("CSL", "rook", "ring of 6", "3 steps")

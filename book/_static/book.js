@@ -432,7 +432,7 @@ const load = (name) => new Promise((resolve, reject) => document.head.append(
     { src: `${root()}_static/${name}.js`, async: false, onload: resolve, onerror: reject })));
 
 // Answers while the reader types: in the dialog of Ctrl+K, on the search page and where a page is
-// missing. What the search needs is loaded when a field is first used.
+// missing. What the search needs is loaded at the first key.
 let searching = null;
 let canAnswer = false;
 const prepareSearch = () => (searching ??= Promise.all(["language_data", "sections", "search"].map(load))
@@ -475,7 +475,6 @@ function searchWhileTyping() {
       form.append(closing(dialog));
       dialog.addEventListener("close", returnFocus);
     }
-    field.addEventListener("focus", prepareSearch);
     field.addEventListener("input", show);
     if (!inDialog && asked) field.value = asked;
     if (field.value && (!inDialog || dialog.open)) show();  // the reader may have typed before
@@ -518,6 +517,21 @@ function embedExplainer() {
   });
 }
 
+// A picture to play with (pictures.py, twins.py) or a widget (widgets.py) loads its script and its data when the
+// reader comes near.
+const NEAR = "1500px 0px";
+
+function loadWhenNear() {
+  const observer = new IntersectionObserver((places) => {
+    for (const { isIntersecting, target } of places) {
+      if (!isIntersecting) continue;
+      observer.unobserve(target);
+      document.head.append(element("script", { src: target.dataset.script }));
+    }
+  }, { rootMargin: NEAR });
+  document.querySelectorAll("[data-script]").forEach((place) => observer.observe(place));
+}
+
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", () => {
   offerMoreButtons();
@@ -533,6 +547,7 @@ window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", ()
   searchWhileTyping();
   addSorting();
   embedExplainer();
+  loadWhenNear();
   copyFormulas();
   reachScrolling();
   early.abort();

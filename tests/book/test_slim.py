@@ -51,25 +51,42 @@ def test_a_script_keeps_its_statements_without_comments_and_indentation():
     )
 
 
-def test_highlighting_spans_without_a_colour_of_their_own_are_removed():
-    styles = "\n".join(
+def code_styles() -> str:
+    modes = (("light", "#080808", "#00622f"), ("dark", "#f8f8f2", "#abe338"))
+    return "\n".join(
         f'html[data-theme="{mode}"] .highlight {{ background: #fff; color: {ink} }}\n'
         f'html[data-theme="{mode}"] .highlight .n {{ color: {ink} }} /* Name */\n'
-        f'html[data-theme="{mode}"] .highlight .o {{ color: {other} }} /* Operator */\n'
+        f'html[data-theme="{mode}"] .highlight .o {{ color: {green} }} /* Operator */\n'
+        f'html[data-theme="{mode}"] .highlight .s {{ color: {green} }} /* String */\n'
+        f'html[data-theme="{mode}"] .highlight .s2 {{ color: {green} }}\n'
         f'html[data-theme="{mode}"] .highlight .gs {{ color: {ink}; font-weight: bold }}\n'
         f'html[data-theme="{mode}"] .highlight .hll {{ background-color: {ink} }}'
-        for mode, ink, other in (("light", "#080808", "#080808"), ("dark", "#F8F8F2", "#00E0E0"))
+        for mode, ink, green in modes
     )
-    assert slim.plain_marks(styles) == ["n"]  # an operator has a colour in the dark
-    code = '<span class="n">x</span><span class="o">=</span>'
+
+
+def test_highlighting_spans_without_a_colour_of_their_own_are_removed():
+    alike = slim.marks_alike(code_styles())
+    assert alike == {"": "", "n": "", "o": "", "s": "s", "s2": "s", "gs": "gs", "hll": "hll"}
+    code = '<span class="n">x</span><span class="o">=</span><span class="kc">None</span>'
     page = f'<div class="highlight"><pre>{code}</pre></div><p>{code}</p>'
-    shorter = f'<div class="highlight"><pre>x<span class="o">=</span></pre></div><p>{code}</p>'
-    assert slim.without_marks(page, ["n"]) == shorter
+    shorter = f'<div class="highlight"><pre>x=<span class="kc">None</span></pre></div><p>{code}</p>'
+    assert slim.with_few_marks(page, alike) == shorter
+
+
+def test_highlighting_spans_of_one_look_beside_each_other_are_joined():
+    marks = (("s", "f"), ("s2", "&quot;a &quot;"), ("s", "b"), ("gs", "c"))
+    code = " ".join(f'<span class="{mark}">{text}</span>' for mark, text in marks)
+    page = f'<div class="highlight"><pre>{code}</pre></div>'
+    joined = '<span class="s">f &quot;a &quot; b</span> <span class="gs">c</span>'
+    assert slim.with_few_marks(page, slim.marks_alike(code_styles())) == (
+        f'<div class="highlight"><pre>{joined}</pre></div>'
+    )
 
 
 def test_a_style_sheet_without_a_text_colour_for_code_raises():
     with pytest.raises(ValueError, match="name no colour of code"):
-        slim.plain_marks('html[data-theme="light"] .highlight .k { color: #ff0000 }')
+        slim.marks_alike('html[data-theme="light"] .highlight .k { color: #ff0000 }')
 
 
 def test_repeated_glyph_definitions_are_removed():

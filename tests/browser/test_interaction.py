@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.visit import COME_NEAR
 from tools.chromium import PHONE
 from tools.paths import NOTEBOOKS
 
@@ -674,6 +675,7 @@ def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, bo
 def test_no_node_encoding_separates_rook_and_shrikhande(chapter):
     page = chapter("04")
     twins = page.locator("#twins")
+    twins.evaluate(COME_NEAR)
     twins.locator(".score").wait_for()
     rook = twins.locator(".pair").nth(4)
     apart = []
@@ -690,6 +692,7 @@ def test_no_node_encoding_separates_rook_and_shrikhande(chapter):
 def test_a_guess_at_the_twins_is_answered_by_the_pair_that_no_encoding_tells_apart(chapter, guess):
     page = chapter("04")
     twins = page.locator("#twins")
+    twins.evaluate(COME_NEAR)
     twins.locator(".score").wait_for()
     answers = twins.locator("[data-answer]")
     rook = "rook's graph 4 × 4, Shrikhande's graph"

@@ -8,7 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
-from tests.browser.visit import FRAMES
+from tests.browser.visit import COME_NEAR, FRAMES
 from tools.chromium import LAPTOP, PHONE
 from tools.paths import HTML
 
@@ -358,6 +358,7 @@ def late(route) -> None:
 
 def test_the_wall_of_twins_shows_its_pairs_in_order(phone, book):
     phone.goto(f"{book}/notebooks/04_positional_encodings.html")
+    phone.locator("#twins").evaluate(COME_NEAR)
     pairs = phone.locator("#twins .pair")
     pairs.first.wait_for()
     places = [(box["y"], box["x"]) for box in (pair.bounding_box() for pair in pairs.all())]

@@ -24,7 +24,7 @@ from gtcourse.course.records import measurement
 from gtcourse.models import Transformer, TransformerConfig, causal_mask
 from gtcourse.models.attention import scaled_dot_product_attention
 from gtcourse.predict import load
-from tests.browser.visit import AT_ONCE, FRAMES, SMALL
+from tests.browser.visit import AT_ONCE, COME_NEAR, FRAMES, SMALL
 from tools import chromium
 from tools.chromium import PHONE
 from tools.paths import HTML, ROOT, TEXTS
@@ -409,7 +409,7 @@ def test_every_turned_basis_consists_of_eigenvectors_of_the_ring(computed, degre
 
 
 ARTICLE = re.compile(r'(?<=<article class="bd-article">).*(?=</article>)', re.S)
-KEPT = r'<div id="{}" class="picture">.*?</div><script .*?</script>|</?section.*?>|<h\d.*?</h\d>'
+KEPT = r'<div id="{}" class="picture" data-script="[^"]*">.*?</div>|</?section.*?>|<h\d.*?</h\d>'
 
 
 @pytest.fixture(scope="module")
@@ -501,6 +501,7 @@ def opened(page, errors):
     def shown(address, name):
         page.goto(address, wait_until="domcontentloaded")
         host = page.locator(f"#{name}")
+        host.evaluate(COME_NEAR)
         host.locator("[role=status]").wait_for()
         page.evaluate(FRAMES)  # until it has been drawn in its width
         return host
@@ -519,7 +520,10 @@ def test_no_label_of_a_picture_is_smaller_than_11_pixels(opened, page, book, whe
     """Drawn in its chapter on a phone, and again in a window that has become wide."""
     page.set_viewport_size({"width": PHONE["width"], "height": 900})
     names = [name for name in PAGES if PAGES[name] == where]
-    opened(f"{book}/{where}.html", names[-1])
+    opened(f"{book}/{where}.html", names[0])
+    for name in names:
+        page.locator(f"#{name}").evaluate(COME_NEAR)
+        page.locator(f"#{name} [role=status]").wait_for()
     small = {name: found for name in names if (found := page.locator(f"#{name}").evaluate(SMALL))}
     assert small == {}
     page.add_style_tag(content=AT_ONCE)

@@ -10,6 +10,7 @@ from gtcourse.course import plots
 from gtcourse.course.costs import StepFormula
 from gtcourse.course.plots.interactive import eight_bits, with_unit
 from gtcourse.models import Transformer, TransformerConfig
+from tests.browser.visit import COME_NEAR
 
 WORDS = ["", "begin", "end", "C", "O", "(", ")"]
 
@@ -129,9 +130,13 @@ def test_in_dark_mode_the_sliders_and_the_marks_of_the_widgets_can_be_told_from_
 ):
     page.emulate_media(color_scheme="dark")
     page.goto(f"{book}/notebooks/12_from_a_laptop_to_a_cluster.html")
+    page.locator("[data-calculator]").evaluate(COME_NEAR)
+    page.locator("[data-calculator] input[type=range]").first.wait_for()
     for slider in page.locator("[data-calculator] input[type=range]").all():
         expect(slider).to_have_css("accent-color", "rgb(122, 180, 238)")
     page.goto(f"{book}/notebooks/04_positional_encodings.html")
+    page.locator("[data-signs]").evaluate(COME_NEAR)
+    page.locator("[data-signs] .track i").first.wait_for(state="attached")
     colours = page.locator("[data-signs] .track i").evaluate_all(
         "all => [...new Set(all.map((mark) => getComputedStyle(mark).backgroundColor))]"
     )

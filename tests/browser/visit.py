@@ -13,6 +13,8 @@ READY = "async () => { await window.bookReady; await document.fonts.ready; }"
 # Two frames on, what observes sizes has been told of the last change.
 FRAMES = """() => new Promise((done) =>
   requestAnimationFrame(() => requestAnimationFrame(done)))"""
+# A picture or a widget is loaded when the reader comes near.
+COME_NEAR = "place => place.scrollIntoView()"
 AT_ONCE = "*, ::before, ::after { transition: none !important; animation: none !important }"
 CONTRAST = Path(__file__).with_name("contrast.js").read_text(encoding="utf-8")
 

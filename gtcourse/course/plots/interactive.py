@@ -9,7 +9,6 @@ Shapes: B graphs of N nodes.
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -35,22 +34,10 @@ def script(name: str) -> str:
 
 
 WIDGET = ("explainer/layers", "explainer/guess", "widget")  #: what every widget uses, in order
-STORED = re.compile(
-    r'(?P<still><div data-(?P<kind>attention|calculator|heads|signs)="\w+">.*</div>)'
-    r'<script>.*(?P<call>\(\{"ink":.*"key":"\w+"\}\);)</script>',
-    re.DOTALL,
-)
 
 
-def refreshed(html: str) -> str:
-    """A stored widget with today's scripts, which draw the data that it was stored with."""
-    return STORED.sub(
-        lambda stored: f"{stored['still']}<script>{_code(stored['kind'])}{stored['call']}</script>",
-        html,
-    )
-
-
-def _code(kind: str) -> str:
+def code(kind: str) -> str:
+    """The script of a kind of widget, without its data."""
     return "".join(map(script, WIDGET)) + script(kind).strip()
 
 
@@ -68,7 +55,7 @@ def _html(kind: str, data: dict, still: str):
     data["key"] = sha256(json.dumps(data).encode()).hexdigest()[:12]
     call = f"({as_script(data)});"
     return HTML(
-        f'<div data-{kind}="{data["key"]}">{still}</div><script>{_code(kind)}{call}</script>'
+        f'<div data-{kind}="{data["key"]}">{still}</div><script>{code(kind)}{call}</script>'
     )
 
 

@@ -9,7 +9,7 @@ import torch
 
 from gtcourse.course import plots
 from gtcourse.course.costs import StepFormula
-from gtcourse.course.plots.interactive import refreshed, with_unit
+from gtcourse.course.plots.interactive import with_unit
 from gtcourse.models import Transformer, TransformerConfig
 
 COSTS = StepFormula(4000, 4000, 8000, (10.0, 20.0, 30.0), ((100.0, 10.0, 1.0),))
@@ -78,14 +78,3 @@ def test_markup_in_names_is_escaped(widget):
 )
 def test_numbers_have_three_digits_and_a_unit_prefix(value, unit, text):
     assert with_unit(value, unit) == text
-
-
-@WIDGETS
-def test_a_stored_widget_is_drawn_by_the_scripts_of_today(widget):
-    today = widget("name").data
-    still, rest = today.split("<script>", 1)
-    call = rest[rest.index('({"ink"') :]
-    stored = f"{still}<script>(function () {{}}){call}"
-    assert refreshed(stored) == today
-    assert refreshed(today) == today
-    assert refreshed("<p>no widget</p>") == "<p>no widget</p>"

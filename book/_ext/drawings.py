@@ -1,0 +1,158 @@
+"""Drawings of matplotlib and RDKit in a page: the same strokes in fewer letters.
+
+A style that many strokes have becomes a class. A number on an axis, which is a row of glyphs, is
+written once and then used again. Names depend on what they name, because ``tools.pdf`` joins pages.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from strokes import short_path
+
+DRAWING = re.compile(r'(<svg\b[^>]*\brole="img"[^>]*>)(.*?</svg>)', re.DOTALL)
+PLOTTED = re.compile(r"<g id=\"figure_1\">|<path class='bond-")
+TAG = re.compile(r"<(/?)([\w:]+)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)\s*(/?)>")
+ATTRIBUTE = re.compile(r"([\w:-]+)=(?:\"([^\"]*)\"|'([^']*)')")
+USED = re.compile(r"""(?:href=["']|url\()#([^"')]+)""")
+OF_ROOT = re.compile(r' xmlns:xlink="[^"]*"| version="1\.1"')
+OF_RDKIT = re.compile(r"(?:(?:bond|atom)-\d+ ?)+")
+GLYPH = re.compile(r"DejaVuSans(?=-)")
+SHIFT = re.compile(r"translate\((-?[\d.]+)[ ,]+(-?[\d.]+)\)")
+NUMBER = re.compile(r"\d*\.\d+")
+SIZES = {"x", "y", "width", "height", "cx", "cy", "r", "rx", "ry", "transform"}
+GAP = re.compile(r"(?<=[:;]) +")
+STYLE = re.compile(r' style="([^"]*)"')
+ROW = re.compile(r'(?:<use href="#[^"]+"(?: [xy]="[^"]*")*/>){2,}')
+RULES = re.compile(r'<defs><style type="text/css">[^<]*</style></defs>')
+
+
+def with_short_drawings(page: str) -> str:
+    found = [drawing for drawing in DRAWING.finditer(page) if PLOTTED.search(drawing[2])]
+    used = set(USED.findall(page))
+    short = ["".join(tags(drawing[2], used)) for drawing in found]
+    short = once(RULES, with_classes(short))
+    text = ""
+    end = 0
+    for drawing, inside in zip(found, rows_once(short), strict=True):
+        text += page[end : drawing.start()] + OF_ROOT.sub("", drawing[1]) + inside
+        end = drawing.end()
+    return text + page[end:]
+
+
+def tags(drawing: str, used: set[str]) -> Iterator[str]:
+    """The tags and texts of a drawing, without groups that say nothing of what they hold."""
+    says = []  # of each group that is open
+    end = 0
+    for tag in TAG.finditer(drawing):
+        yield drawing[end : tag.start()].strip("\n")
+        end = tag.end()
+        closes, name, attributes, is_empty = tag.groups()
+        if closes:
+            if name != "g" or says.pop():
+                yield tag[0]
+            continue
+        written = "".join(short_attributes(name, attributes, used))
+        if name == "g" and not is_empty:
+            says.append(bool(written))
+        if name != "g" or written:
+            yield f"<{name}{written}{is_empty}>"
+
+
+def short_attributes(tag: str, attributes: str, used: set[str]) -> Iterator[str]:
+    found = {key: double or single for key, double, single in ATTRIBUTE.findall(attributes)}
+    shift = SHIFT.fullmatch(found.get("transform", ""))
+    if tag == "use" and shift and not {"x", "y"} & found.keys():
+        del found["transform"]
+        found |= {"x": shift[1], "y": shift[2]}
+    for key, value in found.items():
+        if key in ("href", "xlink:href"):
+            yield f' href="{GLYPH.sub("d", value)}"'
+        elif key == "id":
+            yield f' id="{GLYPH.sub("d", value)}"' if value in used else ""
+        elif key == "style":
+            yield f' style="{GAP.sub("", value).removesuffix(";")}"'
+        elif key == "d":
+            yield f' d="{short_path(value)}"'
+        elif key in SIZES:
+            short = NUMBER.sub(short_number, value)
+            yield "" if tag == "use" and short == "0" else f' {key}="{short}"'
+        elif key != "class" or not OF_RDKIT.fullmatch(value):
+            yield f' {key}="{value}"'
+
+
+def short_number(number: re.Match) -> str:
+    """``.5`` for ``0.50``."""
+    return number[0].rstrip("0").rstrip(".").lstrip("0") or "0"
+
+
+def with_classes(drawings: list[str]) -> list[str]:
+    """The drawings of a page; styles that many strokes share are rules in the first."""
+    counts = Counter(style for drawing in drawings for style in STYLE.findall(drawing))
+    names = {
+        style: named("s", style)
+        for style, count in counts.items()
+        if count * (len(style) - len("s12345678")) > len(style) + len(".s12345678{}")
+    }
+    if not names:
+        return drawings
+
+    def classed(tag: re.Match) -> str:
+        style = STYLE.search(tag[0])
+        if style is None or style[1] not in names or " class=" in tag[0]:
+            return tag[0]
+        return tag[0].replace(style[0], f' class="{names[style[1]]}"')
+
+    rules = "".join(f".{name}{{{style}}}" for style, name in names.items())
+    first, *others = [TAG.sub(classed, drawing) for drawing in drawings]
+    return [f"<style>{rules}</style>{first}", *others]
+
+
+def once(part: re.Pattern, drawings: list[str]) -> list[str]:
+    """The drawings of a page; what several contain alike stays where it is first."""
+    seen = set()
+
+    def first(found: re.Match) -> str:
+        is_new = found[0] not in seen
+        seen.add(found[0])
+        return found[0] if is_new else ""
+
+    return [part.sub(first, drawing) for drawing in drawings]
+
+
+def rows_once(drawings: list[str]) -> list[str]:
+    """The drawings of a page; a row of glyphs that comes again uses the first."""
+    counts = Counter(row for drawing in drawings for row in ROW.findall(drawing))
+    seen = set()
+
+    def short(found: re.Match) -> str:
+        row = found[0]
+        name = named("r", row)
+        if counts[row] == 1:
+            return row
+        if row in seen:
+            return f'<use href="#{name}"/>'
+        seen.add(row)
+        return f'<g id="{name}">{row}</g>'
+
+    return [ROW.sub(short, drawing) for drawing in drawings]
+
+
+def named(letter: str, content: str) -> str:
+    return letter + sha256(content.encode()).hexdigest()[:8]
+
+
+def shorten_pages(app, error) -> None:
+    if error is not None or app.builder.format != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        page = path.read_text(encoding="utf-8")
+        if (changed := with_short_drawings(page)) != page:
+            path.write_text(changed, encoding="utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", shorten_pages, priority=902)  # after slim.py's single glyphs
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
