@@ -41,7 +41,7 @@ PARTS = {
     "dial": ["layers", "colors", "guess"],
     "forget": ["layers", "colors", "molecule", "guess"],
     "transformer": ["guess"],
-    "metro": ["guess"],
+    "metro": ["colors", "guess"],
     "bet": ["colors", "molecule"],
     "pair": ["colors", "molecule", "guess", "drag"],
     "padding": ["layers", "guess", "drag"],

@@ -50,13 +50,13 @@ gtcourse.tour = (function () {
       text: () => "They fall, because the weights of a row add up to 1. All maps share one colour scale, so a paler atom has a smaller weight. Move the slider.",
     },
     {
-      title: "Value and message", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, look: "path", see: [".of-pair", ".path"],
+      title: "Value and message", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, unfold: "later", look: "path", see: [".of-pair", ".path"],
       ask: ["A large weight does not always mean a large message. What can make the message small although the weight is large?", "a small value v", "the softmax"],
       right: () => 0,
       text: () => "The value: the message is the weight times the value. Follow the green bars of the path: value, message, and their sum over all atoms. The sum is added to h, and the next layer begins from there.",
     },
     {
-      title: "From the message to the prediction", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, changes: { cut: new Set(["graphormer,0,4,2,4"]) },
+      title: "From the message to the prediction", kind: "graphormer", scope: "weight", channel: 4, i: 2, j: 4, unfold: "later", changes: { cut: new Set(["graphormer,0,4,2,4"]) },
       look: "made path", cover: "onward", see: [".of-pair", ".path"],
       ask: ["We will cut this one weight, so that C1 no longer gets O3’s message from head 5 of layer 1. The read-out reads [VNode] alone. After which layer will [VNode] first differ?", "after layer 1", "after layer 2", "after none"],
       right: ({ trace }) => {

@@ -345,6 +345,9 @@ def explainer(page, book, errors):
         page.goto(f"{book}/book/explainer.html{said}")
         host = page.locator("#explainer")
         host.locator(".waiting").wait_for(state="hidden")
+        if (later := host.locator(".levels [data-unfold=later][aria-expanded=false]")).count():
+            later.evaluate("button => button.click()")
+            host.evaluate("host => host.shadowRoot.activeElement?.blur()")
         return host
 
     return opened
@@ -718,7 +721,7 @@ def test_the_colour_scale_tells_large_weights_apart(explainer):
     """From 0 to 1, all colours differ; the mark of equal weights is at the root of its weight."""
     host = explainer()
     colors = host.evaluate(
-        "() => [0, .02, .05, .1, .2, .31, .48, .75, .97].map((x) => gtcourse.look.ofWeight(x))"
+        "() => [0, .02, .05, .1, .2, .31, .48, .75, .97].map((x) => gtcourse.colors.ofWeight(x))"
     )
     steps = [math.dist(one, two) for one, two in pairwise(colors)]
     assert min(steps) > 15

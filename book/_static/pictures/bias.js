@@ -7,12 +7,11 @@
 (function (data) {
   "use strict";
   const { number, softmax } = gtcourse.layers;
-  const { ramp, shade, watch } = gtcourse.colors;
+  const { ofWeight, ramp, watch } = gtcourse.colors;
   const { molecules, scalars: trained } = data;
   const H = trained.length;
   const NAME = "bias.encodings.0.scalars.weight";  // in the model: a row for each distance, the first for none
   const FILES = new URL("../explainer/", document.currentScript?.src ?? location.href).href;
-  const MOST = 4;  // times an even share has the full colour
   const REACH = 3;  // of a bar, up and down
   const STEP = 0.1;  // what a key moves it by
   const ZERO = 106;  // pixels in the chart: where b is 0
@@ -71,7 +70,7 @@
     <div class="question"></div>
     <div class="choose"><div class="choices" role="group" aria-label="head"><span>head</span>${trained.map((_, head) => `<button type="button" data-head="${head}">${head + 1}</button>`).join("")}</div>
     <div class="choices" role="group" aria-label="molecule">${molecules.map(({ name }, which) => `<button type="button" data-molecule="${which}">${name}</button>`).join("")}</div></div>
-    <div class="two"><figure><div class="drawing"></div><figcaption><span class="who"></span><span class="scale">0 <i></i> <span class="most"></span></span></figcaption>
+    <div class="two"><figure><div class="drawing"></div><figcaption><span class="who"></span><span class="scale">0 <i></i> 1</span></figcaption>
       <p class="said" role="status"></p></figure>
       <figure><svg class="bars" role="group" aria-label="scalars by distance, and the share of the atom’s weight at each distance"></svg>
       <div class="choices" role="group" aria-label="scalars"><span class="of-head"></span>${Object.keys(PRESETS).map((name) => `<button type="button" data-preset="${name}">${name}</button>`).join("")}
@@ -131,7 +130,6 @@
 
   function draw() {
     const { molecule, head, scalars } = state;
-    const T = size() + 1;
     const weights = row(scalars);
     const [now, was] = [shares(weights), shares(row(trained))];
     all("[data-head]").forEach((button, each) => {
@@ -145,7 +143,7 @@
     all("[data-molecule]").forEach((button) => button.setAttribute("aria-pressed", molecules[button.dataset.molecule] === molecule));
     all("[data-preset]").forEach((button) => button.setAttribute("aria-pressed",
       String(trained[head].map((b) => bounded(PRESETS[button.dataset.preset](b)))) === String(scalars[head])));
-    gtcourse.molecule.paint(find(".drawing"), molecule.x.map((_, j) => shade("weight", weights[j + 1] * T / MOST)));
+    gtcourse.molecule.paint(find(".drawing"), molecule.x.map((_, j) => ofWeight(weights[j + 1])));
     all(".drawing .atom").forEach((each, i) => {
       each.setAttribute("tabindex", i === state.atom ? 0 : -1);
       each.setAttribute("aria-pressed", i === state.atom);
@@ -153,7 +151,6 @@
     });
     find(".who").innerHTML = `Attention of <b>${nameOf(state.atom)}</b> in head ${head + 1}:`;
     find(".scale i").style.background = ramp("weight");
-    find(".most").textContent = `≥ ${number(MOST / T, 2)}`;
     all(".bars .title")[1].textContent = `share of ${nameOf(state.atom)}’s weight at this distance`;
     const high = (b) => ZERO - TALL * b / REACH;
     const bar = (part, top, bottom) => {

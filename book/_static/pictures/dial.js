@@ -4,7 +4,7 @@
 (function (data) {
   "use strict";
   const { number, softmax } = gtcourse.layers;
-  const { css, ink, shade, watch } = gtcourse.colors;
+  const { css, ink, ofWeight, watch } = gtcourse.colors;
   const { strength, samples, start } = data;
   const N = samples[0].length;  // the distances from the query node are 1 to N
   const distances = samples[0].map((_, j) => j + 1);
@@ -66,7 +66,7 @@
       const { weights, z } = attend(head.at(dial), signs);
       const shown = cells(head.name);
       weights.forEach((weight, j) => {
-        const color = shade("weight", weight);
+        const color = ofWeight(weight);
         shown[j].textContent = number(weight, 2);
         shown[j].style.background = css(color);
         shown[j].style.color = ink(color);

@@ -6,7 +6,6 @@
   const HEADS = { near: "head 1: neighbours", far: "head 2: all nodes", both: "both heads, averaged" };
   const SCALE = 100;
   const RADIUS = 9;
-  const FULL = 4;  // times an even share has the full colour
   const FINGER = 22;  // the radius of a place to touch
 
   const neighbours = ({ places, edges }) => places.map((_, i) => places.map((_, j) =>
@@ -54,7 +53,7 @@
     <div class="ride hold"><span class="which"></span><input type="range" min="0" max="16" aria-label="layers"></div>
     <div class="heads">${Object.entries(HEADS).map(([head, title], at) => `<figure data-head="${head}"><b>${title}</b>
       <svg role="group" aria-label="${title}"${at ? ' aria-hidden="true"' : ""}></svg><figcaption></figcaption></figure>`).join("")}</div>
-    <p class="scale">share of a node’s vector <span>0</span> <i></i> <span class="most"></span></p>
+    <p class="scale">share of a node’s vector 0 <i></i> 1</p>
     <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
@@ -86,12 +85,11 @@
     const far = away.indexOf(Math.max(...away));
     find("input").value = layers;
     find(".scale i").style.background = gtcourse.colors.ramp("weight");
-    find(".most").textContent = `${(FULL / n).toFixed(2)} or more`;
     find(".which").textContent = `after ${layers} layer${layers === 1 ? "" : "s"}`;
     for (const [head, shares] of Object.entries(found)) {
       const figure = find(`[data-head=${head}]`);
       figure.querySelectorAll(".spot").forEach((spot, node) => {
-        spot.setAttribute("fill", gtcourse.colors.css(gtcourse.colors.shade("weight", shares[node] * n / FULL)));
+        spot.setAttribute("fill", gtcourse.colors.css(gtcourse.colors.ofWeight(shares[node])));
         spot.setAttribute("class", `spot${node === source ? " source" : ""}${node === far ? " far" : ""}`);
       });
       figure.querySelectorAll(".called").forEach((name, node) => { name.textContent = node === source || node === far ? `node ${node}` : ""; });

@@ -28,7 +28,7 @@
     EGT: [["EGT", "gates"], ["EGT-U", "clip"], ["bias attention", "bias"], ["Transformer"]],
   };
   const LAST = legs.bias.gaps.length - 1;
-  const FULL = 4;  // times an even share has the full colour
+  const { ofWeight, ramp, shade, watch } = gtcourse.colors;
   const LARGEST = 2;  // an output with the full colour
   let line = "CSA";
   let at = 0;
@@ -47,7 +47,7 @@
     <div class="ride"><span class="which"></span><input type="range" min="0" step="1" aria-label="place on the line"></div>
     <p class="equation"></p>
     <div class="sides">${panel("here")}${panel("there")}</div>
-    <p class="key">The row of ${atom} in each channel: its weights, after the gate if there is one <span class="scale">0 <i class="of-weights"></i> ${(FULL / atoms.length).toFixed(2)} or more</span>,
+    <p class="key">The row of ${atom} in each channel: its weights, after the gate if there is one <span class="scale">0 <i class="of-weights"></i> 1</span>,
       and its output <span class="scale">−${LARGEST} <i class="of-output"></i> ${LARGEST}</span></p>
     <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
@@ -87,11 +87,13 @@
     const [grid, column] = part.querySelectorAll("canvas");
     grid.setAttribute("aria-label", `weights of ${atom}: a row for each channel, a column for each atom`);
     column.setAttribute("aria-label", `output of ${atom} in each channel`);
-    paint(grid, weights[k].flat().map((value) => [232, 121, 47, 255 * Math.min(1, value / 100 * atoms.length / FULL)]));
-    paint(column, outputs[k].map((value) => [...(value < 0 ? [59, 130, 196] : [232, 121, 47]), 255 * Math.min(1, Math.abs(value) / 100 / LARGEST)]));
+    paint(grid, weights[k].flat().map((value) => [...ofWeight(value / 100), 255]));
+    paint(column, outputs[k].map((value) => [...shade("number", 0.5 + value / 100 / LARGEST / 2), 255]));
   }
 
   function show() {
+    find(".of-weights").style.background = ramp("weight");
+    find(".of-output").style.background = ramp("number");
     const [from, what] = LINES[line][leg()];
     const [to] = LINES[line][leg() + 1];
     const [k, found] = [within(), legs[what]];
@@ -154,6 +156,7 @@
     show();
   });
   new ResizeObserver(() => { if (place.clientWidth !== drawnAt) show(); }).observe(place);
+  watch(show);
   show();
   ask();
 })

@@ -5,7 +5,7 @@
   const place = document.getElementById("pair");
   const { molecule, models } = data;
   const n = molecule.symbols.length;
-  const { shade, watch } = gtcourse.colors;
+  const { ofWeight, watch } = gtcourse.colors;
   const COLORS = gtcourse.models;
   const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
   const names = molecule.symbols.map((symbol, at) => `${symbol}${at}`);
@@ -75,7 +75,7 @@
     tint();
   }
 
-  const tint = () => gtcourse.molecule.paint(svg, names.map(() => shade("weight", 0)));
+  const tint = () => gtcourse.molecule.paint(svg, names.map(() => ofWeight(0)));
   const at = (atom) => drawn.at[atom];
 
   /** A point of the arc with this bend, from 0 at i to 1 at j. */

@@ -27,6 +27,11 @@ gtcourse.colors = (function () {
     return low.map((x, c) => Math.round(x + (place - below) * (high[c] - x)));
   }
 
+  /** Where a weight stands on the colour scale, from 0 to 1: at its square root, so that small weights and
+      large ones can both be told apart. The scale is the same for all maps, in the explainer and in the chapters. */
+  const onScale = (weight) => Math.sqrt(Math.max(0, Math.min(1, weight)));
+  const ofWeight = (weight) => shade("weight", onScale(weight));
+
   /** Black or white, whichever has the higher contrast on a colour. */
   function ink(color) {
     const [r, g, b] = color.map((x) => (x / 255) ** 2.2);
@@ -41,5 +46,5 @@ gtcourse.colors = (function () {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   }
 
-  return { css, ink, ramp, shade, watch };
+  return { css, ink, ofWeight, onScale, ramp, shade, watch };
 })();

@@ -4,12 +4,8 @@ gtcourse.look = (function () {
 
   const COLORS = { node: "#3b82c4", edge: "#d97706", bias: "#c2559b", gate: "#b8962e", value: "#199e77" };
 
-  const { css, shade } = gtcourse.colors;
+  const { shade } = gtcourse.colors;
 
-  /** Where a weight stands on the colour scale, from 0 to 1: at its square root, so that small weights and
-      large ones can both be told apart. The scale is the same for all maps. */
-  const onScale = (weight) => Math.sqrt(Math.max(0, Math.min(1, weight)));
-  const ofWeight = (weight) => shade("weight", onScale(weight));
   const ofNumber = (value, limit) => shade("number", 0.5 + value / limit / 2);
 
   /** Numbers as pixels in rows of S, each with its colour. */
@@ -193,8 +189,7 @@ gtcourse.look = (function () {
     .scale { position: relative; display: grid; grid-template-columns: repeat(4, 4rem); font-size: 12.5px; line-height: 1.3; margin-top: .25rem; width: max-content; }
     .scale .ramp { grid-column: 1 / -1; height: .6rem; border-radius: 2px; box-shadow: inset 0 0 0 1px var(--line); }
     .scale .uniform { position: absolute; left: var(--at); top: 0; border-left: 2px solid currentColor; padding: .65rem 0 0 .25rem; }
-    .scale .most { grid-column: 4; }
-    .scale .most { text-align: right; }
+    .scale .most { grid-column: 4; text-align: right; }
 
     .flow { position: relative; display: grid; grid-template-columns: minmax(4.8rem, .8fr) repeat(var(--layers), minmax(0, 1fr)) minmax(4.4rem, .7fr) minmax(4rem, .6fr); column-gap: clamp(.6rem, 1.4cqw, 1.1rem); align-items: stretch; }
     .flow::before { content: ""; position: absolute; left: 0; right: 1rem; top: 2.9rem; height: 4px; background: ${COLORS.node}; }
@@ -236,6 +231,7 @@ gtcourse.look = (function () {
     .share b { position: absolute; left: .25rem; font-weight: 400; opacity: .75; }
     .path .steps { display: block; padding: .2rem .4rem .3rem 1rem; font-size: 12.5px; line-height: 1.35; }
     .steps span { display: inline-block; min-width: 4.6rem; opacity: .85; }
+    .path .steps .fold { margin-left: -.9rem; padding: .1rem .3rem; font: inherit; }
     .path .step { margin-left: .7rem; }
     .path .fold { border: 0; padding: 0 .3rem 0 0; min-width: 24px; margin-block: -4px; font-weight: 400; text-align: left; }
     .fold::after { content: " ▸"; }
@@ -305,10 +301,8 @@ gtcourse.look = (function () {
     @container (max-width: 820px) {
       .bar { display: contents; }
       .body { display: flex; flex-direction: column; gap: 0; }
-      .left { display: contents; }
-      .comparing .left { display: contents; }
-      .comparing .right { order: 1; }
-      .molecule, .legend { order: 1; }
+      .left, .comparing .left { display: contents; }
+      .molecule, .legend, .comparing .right { order: 1; }
       .molecule { margin-top: .4rem; }
       .made, .edit, .left > .changed { order: 2; }
       .frame:has(.tour p) .left > .changed { display: none; }
@@ -390,5 +384,5 @@ gtcourse.look = (function () {
       .path .number { min-width: 2.7rem; }
     }`;
 
-  return { ABOUT, COLORS, CSS, css, ofNumber, ofWeight, onScale, pixels, ramp };
+  return { ABOUT, COLORS, CSS, ofNumber, pixels, ramp };
 })();

@@ -10,7 +10,8 @@
   "use strict";
 
   const number = (x, digits = 3) => gtcourse.layers.number(Number(x.toFixed(digits)) || 0, digits);  // no −0.00
-  const { ABOUT, COLORS, CSS, css, ofNumber, ofWeight, onScale, pixels, ramp } = gtcourse.look;
+  const { ABOUT, COLORS, CSS, ofNumber, pixels, ramp } = gtcourse.look;
+  const { css, ofWeight, onScale } = gtcourse.colors;
   const EFFECT = 1;  // the contribution of an atom whose colour is full
   const HEIGHT = 250;  // of a molecule
   const SCOPES = ["weight", "layer", "model"];  // of what the molecule shows the weights
@@ -22,6 +23,8 @@
   const LONG_NAME = 24;  // letters of a SMILES string in a sentence
   const MANY = 1000;  // from here on, exponentials are written without decimals
   const ALWAYS = 3;  // so many of the largest weights of a row are named
+  const TALL = 4;  // times the uniform weight: no smaller weight has a bar of full height
+  const LATER = new Set(["value", "message", "gathered", "before", "output", "joined", "network", "after", "next", "trail"]);  // of the path, folded at first
   const COMPONENTS = 4;  // so many of a query and a key are written
 
   async function fetched(model) {
@@ -677,7 +680,13 @@
       });
     }
 
-    const line = ({ kind, text, label, value, more = "", steps, trail, ...rest }) => (steps ? `<li class="steps">${steps}</li>` : trail ? drawTrail({ trail, ...rest }) : `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}</span><small>${label}</small><span>${value}</span></li>`);
+    /** A row of the path, as HTML. */
+    function line(row) {
+      if (row.steps) return `<li class="steps">${row.steps}</li>`;
+      if (row.trail) return drawTrail(row);
+      const { kind, text, label, value, more = "" } = row;
+      return `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}</span><small>${label}</small><span>${value}</span></li>`;
+    }
     const largest = (values) => values.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
     /** A bar from one number to another, with 0 in the middle. */
@@ -688,7 +697,7 @@
 
     const length = (values) => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0));
 
-    const unfolded = new Set();  // of the path: "content", "steps"
+    const unfolded = new Set();  // of the path: "content", "later", "steps"
     const folds = (what, words) => (state.beside ? words : `<button class="fold" data-unfold="${what}" aria-expanded="${unfolded.has(what)}">${words}</button>`);
 
     /** The dot product of a query and a key, with its first components. */
@@ -770,32 +779,43 @@
       rows.weight = { text: "weight a<sub>ij</sub>", label: `${number(weight * T, 1)} × uniform`, more: "total from-row of-weight",
         value: `<span class="amount"><i style="width:${(100 * Math.min(1, weight)).toFixed(1)}%"></i><u style="left:${(100 / T).toFixed(1)}%"></u></span>${
           compared((_, layer) => mine(layer.attention)[pair])}` };
+      if (!state.beside) rows.later = { steps: folds("later", "from the weight to the prediction") };
       rows.value = { kind: "value", text: of.value, label: `value of ${name(to)}`, value: vector(valueIn, ofValues) };
       rows.message = { kind: "value", text: "a<sub>ij</sub> × value", label: "message",
         value: vector((layer) => valueIn(layer).map((x) => x * mine(layer.attention)[pair]), ofValues) };
       rows.gathered = { kind: "node", text: "Σ<sub>j</sub> messages", label: `at ${name(from)}`, value: vector((layer) => slice(layer.z, from), ofValues) };
       rows.before = { kind: "node", text: "h<sub>i</sub> before", label: folds("steps", `${d} numbers`), value: vector((layer) => token(layer, "before"), ofTokens) };
-      if (!state.beside && unfolded.has("steps")) {
+      const showsSteps = !state.beside && unfolded.has("steps");
+      const residual = of.after ? `residual, batch ${of.after}` : "residual";
+      if (showsSteps) {
         const step = (which) => vector((layer) => token(layer.steps, which), ofTokens);
         const joined = of.after ? `${of.after}(h<sub>i</sub> + W<sub>O</sub> z)` : "h<sub>i</sub> + W<sub>O</sub> z";
         rows.output = { kind: "node", text: "W<sub>O</sub> z", label: `output projection of all ${of.weights}s`, value: step("output"), more: "step" };
-        rows.joined = { kind: "node", text: joined, label: of.after ? "residual, batch norm" : "residual", value: step("joined"), more: "step" };
+        rows.joined = { kind: "node", text: joined, label: residual, value: step("joined"), more: "step" };
         rows.network = { kind: "node", text: of.after ? "FFN" : "FFN(norm)", label: "feed-forward network of that", value: step("network"), more: "step" };
       }
-      rows.after = { kind: "node", text: "h<sub>i</sub> after", label: !unfolded.has("steps") || state.beside ? "output" : of.after ? "residual, batch norm" : "residual", value: vector((layer) => token(layer, "after"), ofTokens) };
-      const next = last ? null : onwardOf(run, at, from);
-      const onward = () => (state.beside ? `layers ${at + 2} to ${run.layers.length}` :
-        `<button data-onward="${[at + 1, next.channel, next.row, from]}" title="the largest weight with which ${name(next.row)} reads ${name(from)} there">layer ${at + 2}<span class="long">, ${of.weights} ${next.channel + 1}</span> →</button>`);
-      const reader = from < run.first ? `${name(from)} reads itself` : of.reads === "vnode" ? `[VNode] reads ${name(from)}` :
-        `all atoms read ${name(from)}`;
+      rows.after = { kind: "node", text: "h<sub>i</sub> after", label: showsSteps ? residual : "output", value: vector((layer) => token(layer, "after"), ofTokens) };
       rows.next = last ? { kind: "node", text: "read-out", label: counts, value: of.end } :
-        { kind: "node", text: "next layer", label: reader, value: onward(), more: "onward" };
+        { kind: "node", text: "next layer", label: readerOf(from, run.first, of.reads, name), value: onward(run, at, from, of.weights, name), more: "onward" };
       const view = { model, run, layer: at, channel };
       const cut = cutting(view, from, to);
       if (!state.beside) rows.trail = { trail: cut?.trail ?? run.layers.map(() => null), from, reads: of.reads };
       rows.prediction = { text: "prediction", value: compared((each) => each.prediction, 2), more: "total wide without",
         label: cut ? withoutWeight(run, cut) : "" };
       return { rows, vectors };
+    }
+
+    /** Which tokens of the next layer read what a token has received. */
+    function readerOf(token, first, reads, name) {
+      if (token < first) return `${name(token)} reads itself`;
+      return reads === "vnode" ? `[VNode] reads ${name(token)}` : `all atoms read ${name(token)}`;
+    }
+
+    /** What leads on to the next layer, as HTML. */
+    function onward(run, at, from, weights, name) {
+      if (state.beside) return `layers ${at + 2} to ${run.layers.length}`;
+      const next = onwardOf(run, at, from);
+      return `<button data-onward="${[at + 1, next.channel, next.row, from]}" title="the largest weight with which ${name(next.row)} reads ${name(from)} there">layer ${at + 2}<span class="long">, ${weights} ${next.channel + 1}</span> →</button>`;
     }
 
     /** Where the path of what token `from` has received goes on in the next layer: {row, channel}. The row is that
@@ -900,7 +920,8 @@
     function drawPath() {
       const { rows, vectors } = pathOf(one(), i(), j());
       find(".of-pair").innerHTML = `${nameOf(i())} looks at ${nameOf(j())} <small class="quiet">${about().source}</small>`;
-      find(".path").innerHTML = isRemoved(i()) ? pathOfRemoved() : Object.values(rows).map(line).join("");
+      const shown = Object.entries(rows).filter(([key]) => unfolded.has("later") || !LATER.has(key));
+      find(".path").innerHTML = isRemoved(i()) ? pathOfRemoved() : shown.map(([, row]) => line(row)).join("");
       if (!isRemoved(i())) paintVectors(find(".path"), vectors);
       drawConnector();
     }
@@ -996,7 +1017,7 @@
       names.sort((a, b) => order(a) - order(b));
       const empty = (name) => ({ text: name === "gate" ? "no gate" : "no further term", label: name === "gate" ? "weight = softmax" : "", value: "", more: "none" });
       const rows = views.map((view) => (inModel(view.run)[0] < 0 ? null : shownRow(view, inModel(view.run)[0])));
-      const most = Math.max(Math.min(1, 4 / n()), ...rows.flatMap((row) => row ?? []));  // of the bars of both
+      const most = Math.max(Math.min(1, TALL / n()), ...rows.flatMap((row) => row ?? []));  // of the bars of both
       all(".panel").forEach((panel, which) => {
         drawPanel(panel, views[which], paths[which], names.map((name) => paths[which]?.rows[name] ?? empty(name)), rows[which]);
         drawBars(panel.querySelector(".bars"), rows[which], views[which].run.first, inModel(views[which].run)[1], most);
@@ -1036,9 +1057,10 @@
     const [BARS, TICK_ROW, TURNED_ROW, GAP] = [34, 17, 35, 3];
 
     const pen = document.createElement("canvas").getContext("2d");
+    const family = getComputedStyle(host).fontFamily;
     /** The width of a label as drawn; the chosen one is bold. */
     function widthOfLabel(text, bold) {
-      pen.font = `${bold ? 700 : 400} ${LABEL}px ${getComputedStyle(host).fontFamily}`;
+      pen.font = `${bold ? 700 : 400} ${LABEL}px ${family}`;
       return pen.measureText(text).width;
     }
 
@@ -1167,7 +1189,7 @@
     const startOf = (model) => ({ layer: 0, channel: FIRST[model?.kind] ?? 0 });
 
     /** A step of the tour, or what an address says; of what is not given, the start. */
-    async function visit({ kind, molecule, smiles, changes: changed, without, beside, second, ...place }) {
+    async function visit({ kind, molecule, smiles, changes: changed, without, beside, second, unfold, ...place }) {
       const model = data.models.find((each) => each.kind === kind) ?? state.model ?? data.models[0];
       const listed = data.molecules.find((each) => each.name === molecule) ?? data.molecules[0];
       const shown = (smiles && heard(smiles, `Showing ${listed.name} instead.`)) || listed;
@@ -1188,6 +1210,7 @@
         scope: "weight", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, outline: [], beside: against, second: second ?? startOf(against) }, place,
       { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changed) } });
       state.layer = Math.min(state.layer, model.layers - 1);
+      if (unfold) unfolded.add(unfold);
       state.removed.set(state.molecule, new Set((without ?? []).filter((atom) => atom < state.molecule.x.length)));
       start();
       scrollToChannel();
