@@ -44,6 +44,12 @@ OPENS_ON = {"channel": 4, "i": 1, "j": 2}
 """The first weight of the explainer's page: head 5 of Graphormer's layer 1, from C0 to N1. Of the
 weights above 0.3 of this layer it is the one whose cut moves the prediction most, by 0.33."""
 
+HOME_OPENS = 4
+"""The atom of the first page whose attention is shown first: C4, which is in the ring of seven."""
+
+WHY = {"channel": 13, "atom": "C4", "to": "C13"}
+"""The weight of CSA that answers the first page's question: both atoms are in the ring of seven."""
+
 TITLES = {"graphormer": "Graphormer", "egt": "EGT", "grpe": "GRPE", "csa": "CSA"}
 
 SIZES = ("less than 0.1", "0.1 to 0.5", "more than 0.5")
@@ -158,12 +164,14 @@ def first_page(molecule: dict) -> dict:
     """
     from rdkit import Chem
 
+    from gtcourse.graphs.molecules import CYCLE
     from gtcourse.predict import load
 
     drawn = Chem.MolFromSmiles(molecule["smiles"])  # the rings are lost with it
     rings = drawn.GetRingInfo().AtomRings()
     shown = {key: molecule[key] for key in ("places", "symbols", "edge", "value", "name")}
     shown["ring"] = max(rings, key=len)
+    shown |= {"cycle": CYCLE, "opens": HOME_OPENS, "why": WHY}
     shown["models"] = []
     for name in MODELS:
         values, attention = load(name).predict([molecule["smiles"]], return_attention=True)

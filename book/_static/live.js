@@ -2,26 +2,25 @@
 // atom looks in them. What the pointer is on is shown; a click, a tap or an arrow key chooses an atom.
 (function (data) {
   "use strict";
-  const { models, symbols, value, ring } = data;
+  const { models, symbols, value, ring, cycle, opens, why } = data;  // cycle: what each ring atom beyond six costs
   const place = document.getElementById("live");
-  const { ramp, shade, watch } = gtcourse.colors;
-  const largest = Math.max(...models.flatMap(({ attention }) => attention.flat()));  // one scale for all
+  const { ofWeight, ramp, watch } = gtcourse.colors;
   const sizes = { 5: "five", 6: "six", 7: "seven", 8: "eight" };
   const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
-  const PER_ATOM = 3.475;  // what each ring atom beyond six costs (the data page)
+  const LARGEST_FREE = 6;  // the atoms of a ring that costs nothing
   let model = models[0];
-  let chosen = 4;
+  let chosen = opens;
   const width = place.clientWidth;
 
   place.innerHTML = `<div class="models" role="group" aria-label="model">${models.map((each, at) =>
     `<button type="button" data-model="${at}" data-predicts="${number(each.prediction)}">${each.title}</button>`).join("")}</div>
     ${gtcourse.molecule.drawing(data, symbols.map((symbol, at) => `${symbol}${at}`), width, Math.min(384, Math.round(0.75 * width)))}
-    <p class="scale">weight 0 <i></i> ${number(largest)}</p>
+    <p class="scale">weight 0 <i></i> 1</p>
     <p class="said"><b>Orange: where the circled atom looks</b>,<br>in the last layer of a trained
       <span class="which"></span>, mean over its <span class="of"></span>. <span class="hint"></span></p>
     <p class="said result" role="status"></p><p class="said why"></p>`;
   const puzzle = document.getElementById("puzzle");
-  puzzle.innerHTML = `<p class="hook">Predicting ${data.name}’s penalised logP, three models are off by about&nbsp;3, and CSA is not. <a href="explainer.html#model=csa&amp;molecule=${data.name}&amp;channel=13&amp;atom=C4&amp;to=C13">Why?</a></p>
+  puzzle.innerHTML = `<p class="hook">Predicting ${data.name}’s penalised logP, three models are off by about&nbsp;3, and CSA is not. <a href="explainer.html#model=csa&amp;molecule=${data.name}&amp;channel=${why.channel}&amp;atom=${why.atom}&amp;to=${why.to}">Why?</a></p>
     <svg role="img" aria-label="Predictions on a line: ${models.map(({ title, prediction }) => `${title} ${number(prediction)}`).join(", ")}; the exact value is ${number(value)}"></svg>
     <p>Penalised logP: <a href="../notebooks/data.html">a weighted sum of three terms</a>. They say how much better a molecule dissolves in oil than in water, how hard it is to make, and how far its largest ring exceeds six atoms.</p>`;
   const find = (selector) => [...place.querySelectorAll(selector)];
@@ -53,7 +52,7 @@
   }
 
   function show(i) {
-    gtcourse.molecule.paint(place, model.attention[i].map((weight) => shade("weight", weight / largest)));
+    gtcourse.molecule.paint(place, model.attention[i].map(ofWeight));
     find(".scale i")[0].style.background = ramp("weight");
     atoms.forEach((atom, j) => {
       atom.setAttribute("stroke", i === j ? "#3b82c4" : "none");
@@ -78,8 +77,8 @@
     find(".of")[0].textContent = readsRings ? "channels" : "heads";
     gtcourse.molecule.outline(find("svg")[0], readsRings ? ring : []);
     find(".result")[0].innerHTML = `Penalised logP of ${data.name}<br>predicted <b>${number(to.prediction)}</b> · exact <b>${number(value)}</b>`;
-    find(".why")[0].textContent = readsRings ? `Only CSA reads which atoms share a ring. The outlined ring of ${sizes[ring.length]} lowers the exact value by ${number(PER_ATOM * (ring.length - 6), 1)}.` :
-      `${to.title} does not read which atoms share a ring. CSA does. The ring of ${sizes[ring.length]} lowers the exact value by ${number(PER_ATOM * (ring.length - 6), 1)}.`;
+    find(".why")[0].textContent = readsRings ? `Only CSA reads which atoms share a ring. The outlined ring of ${sizes[ring.length]} lowers the exact value by ${number(cycle * (ring.length - LARGEST_FREE), 1)}.` :
+      `${to.title} does not read which atoms share a ring. CSA does. The ring of ${sizes[ring.length]} lowers the exact value by ${number(cycle * (ring.length - LARGEST_FREE), 1)}.`;
     const link = document.querySelector("a.play");
     drawPuzzle();
     if (link) link.hash = `model=${to.kind}&molecule=${data.name}`;

@@ -1,5 +1,5 @@
 // The search: sections in order of relevance, each with the sentence that answers, while the reader
-// types. book.js loads this file, the sections and Sphinx's stemmer when a search field is used.
+// types. book.js loads this file, the sections and Sphinx's stemmer when something is typed into a search field.
 //
 // What points to a place, such as "eq 7", "table 8.1" or "section 6.5", is looked up as it is. All else is
 // a search for words. Code and the teacher's page come last, unless the query is a name of the code.
@@ -194,12 +194,11 @@ const LEADS = [
   [/^\[?cls\]?( token)?$/, "notebooks/06_graphormer.html#vnode-the-layer-the-model"],
   [/^edge gat|^gat(e|es|ing)$/, "book/glossary.html#term-gate", "notebooks/07_egt.html#bias-clip-and-gate"],
   [/^(graph|node|link|edge) (classification|prediction|regression)$/, "notebooks/07_egt.html#one-model-four-questions"],
-  [/^(your )?own molecules?$/, "notebooks/your_molecules.html", "notebooks/your_molecules.html#train-on-a-csv-file"],
   [/\bpredict\w*\b.*\bmy\b|\bmy (own )?molecules?$/, "notebooks/your_molecules.html#load-and-predict", "notebooks/your_molecules.html"],
   [/^bias(es)?$/, "book/glossary.html#term-attention-bias", "notebooks/06_graphormer.html#distance-as-an-attention-bias"],
   [/^edge.?augment/, "notebooks/07_egt.html"],
   [/^chromatic/, "notebooks/09_csa.html"],
-  [/fine.?tun|transfer learning|\bown (data|molecules)/, "notebooks/your_molecules.html#train-on-a-csv-file"],
+  [/fine.?tun|transfer learning|\bown data/, "notebooks/your_molecules.html#train-on-a-csv-file"],
   [/pre.?trained|^(load|download).*(weights|model)/, "book/models/index.html", "notebooks/your_molecules.html#load-and-predict"],
   [/^interpretab|^explainab|^saliency$|^attribution$|^xai$/, "notebooks/11_what_attention_sees.html"],
   [/(mistake|error|bug|typo)s? in .*(paper|lecture|slides?)/, "notebooks/errata.html"],
@@ -402,6 +401,9 @@ function isCalled(title, { kind, number }) {
   return kind === "Exercise" && new RegExp(`^Exercise ${literal(number)}\\b(?!\\.\\d)`).test(title);
 }
 
+// Of the sections that cite an equation, so many come before the ledger's rows, if the query names more than it.
+const BEFORE_ROWS = 3;
+
 /** The caption with this number, the sections that have it in their title, and those that cite it. Every paper
     has an Eq. 7: a reader who names none first gets the ledger's row of each. */
 function pointedAt(point) {
@@ -428,7 +430,7 @@ function pointedAt(point) {
   }).filter(Boolean).sort((one, other) => isLast(one.section) - isLast(other.section) || other.score - one.score);
   const rows = EQUATIONS.filter((row) => point.kind === "Eq." && row.number === point.number && fits(row))
     .map((section) => ({ section, asked, words: section.text }));
-  return asked.length ? [...captions, ...found.slice(0, 3), ...rows, ...found.slice(3)] : [...rows, ...captions, ...found];
+  return asked.length ? [...captions, ...found.slice(0, BEFORE_ROWS), ...rows, ...found.slice(BEFORE_ROWS)] : [...rows, ...captions, ...found];
 }
 
 const SENTENCE = /\n|(?<=[.!?])(?<!\b(?:Eqs?|al|vs|Fig)\.)\s+(?=[\p{Lu}“‘(])/u;

@@ -88,7 +88,7 @@
       });
       find(".result").innerHTML = `${signs.map((sign) => (sign > 0 ? "+" : "−")).join(" ")}: ${
         said.join(", ")}. Marks: all ${data.models[0].answers.length} choices of signs.${
-        known ? ` Dashed: the exact value, ${number(data.exact, digits)}.` : ""}`;
+        known ? ` Dashed: the right answer, ${number(data.exact, digits)}.` : ""}`;
     }
 
     /** Which model's prediction depends most on the choice of signs. */
