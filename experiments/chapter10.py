@@ -9,6 +9,7 @@ are skipped, so that an interrupted command can be given again.
 """
 
 import argparse
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -46,19 +47,30 @@ def molecules() -> GraphDataset:
 @cache
 def load(inputs: str) -> GraphDataset:
     """The molecules with these inputs alone."""
-    return encode(molecules(), *Cell("csa", inputs, "sum").transforms)
+    return with_inputs(molecules(), inputs)
+
+
+def with_inputs(dataset: GraphDataset, inputs: str) -> GraphDataset:
+    """A data set with the encodings that a cell with these inputs reads."""
+    return encode(dataset, *Cell("csa", inputs, "sum").transforms)
 
 
 def run_of(cell: Cell, epochs: int) -> Run:
+    run = run_of_size(cell, D_MODEL, NUM_LAYERS)
+    return replace(run, epochs=epochs, batch_size=BATCH_SIZE, peak=RATE)
+
+
+def run_of_size(cell: Cell, d_model: int, num_layers: int) -> Run:
+    """A run of one cell in a model of this size, whose budget and rate the caller sets."""
     config = {
         "layer": cell.layer,
         "inputs": cell.inputs,
         "readout": cell.readout,
-        "d_model": D_MODEL,
+        "d_model": d_model,
         "num_heads": NUM_HEADS,
-        "num_layers": NUM_LAYERS,
+        "num_layers": num_layers,
     }
-    return Run(partial(GridModel, cell), config, epochs=epochs, batch_size=BATCH_SIZE, peak=RATE)
+    return Run(partial(GridModel, cell, d_model, NUM_HEADS, num_layers), config)
 
 
 def command_of(cell: Cell, seed: int, epochs: int) -> str:
