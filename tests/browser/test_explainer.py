@@ -27,6 +27,10 @@ SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "C", "
 MODELS = [f"{name}-100k/molecules" for name in ("graphormer", "egt", "grpe", "csa")]
 MODELS += ["egt-100k-spe-do/zinc", "grpe-small/zinc", "csa/zinc", "csa-rings/zinc"]
 BOUNDED = "csa-rings-bounded/zinc"
+WITH_VIRTUAL_NODE = ("graphormer", "grpe")
+HEAD = 5
+CHANNEL = 38
+"""Of CSA. In layer 1 much of O3's message to C1 comes from their bond in this channel."""
 RUN = """([model, molecules, changes]) => {
   for (const name of ["removed", "closed", "flips", "off"]) {
     if (name in changes) changes[name] = new Set(changes[name]);
@@ -665,12 +669,15 @@ def test_choosing_a_layer_shows_the_chosen_head_in_the_molecule(explainer):
     assert host.locator(".arrow").count() == 1
 
 
-def test_the_bars_of_a_path_show_how_far_each_layer_differs_without_its_weight(explainer):
-    """For C1 and [VNode], as PyTorch computes it; after the cut, they stay as they are."""
-    host = explainer("#model=graphormer&molecule=aspirin&head=5&atom=C1&to=O3")
-    before, after = states(cut=False), states(cut=True)  # [layers, tokens, d]
-    moved = (before - after).norm(dim=-1) / before.norm(dim=-1)
-    expected = [*moved[:, 2].tolist(), *moved[:, 0].tolist()]
+@pytest.mark.parametrize("kind", ["graphormer", "egt", "grpe", "csa"])
+def test_the_bars_of_a_path_show_how_far_each_layer_differs_without_its_weight(explainer, kind):
+    """For C1 and what is read out, as PyTorch computes it; after the cut, they stay as they are."""
+    weight = f"channel={CHANNEL}" if kind == "csa" else f"head={HEAD}"
+    host = explainer(f"#model={kind}&molecule=aspirin&layer=1&{weight}&atom=C1&to=O3")
+    before, after = states(kind, cut=False), states(kind, cut=True)  # [layers, tokens, d]
+    c1 = (before[:, 2], after[:, 2]) if kind in WITH_VIRTUAL_NODE else (before[:, 1], after[:, 1])
+    expected = [share for each in (c1, read_out(kind, before, after)) for share in moved(*each)]
+    assert min(expected[:4]) > 2e-4  # of C1, more than the page rounds away
     shares = "all => all.map((each) => Number(each.dataset.share))"
     bars = host.locator(".trail [data-share]")
     assert bars.evaluate_all(shares) == pytest.approx(expected, abs=1e-4)
@@ -1148,36 +1155,74 @@ def test_the_tours_numbers_for_a_cut_weight_equal_pytorchs(explainer):
     tour.get_by_role("button", name="layer 2").click()
     said = tour.locator("p").inner_text()
     assert "Right." in said
-    before, after = states(cut=False), states(cut=True)  # [layers, tokens, d]
-    moved = (before - after).norm(dim=-1) / before.norm(dim=-1)
-    virtual, c1 = moved[:, 0].tolist(), moved[:, 2].tolist()
+    before, after = states("graphormer", cut=False), states("graphormer", cut=True)
+    virtual, c1 = (moved(before[:, token], after[:, token]) for token in (0, 2))
     assert virtual[0] == 0
     for number in (c1[0], virtual[1], c1[3], virtual[3]):
         digits = 0 if number >= 0.1 else 1
         assert f"{100 * number:.{digits}f}\u00a0%" in said
 
 
-def states(cut: bool) -> torch.Tensor:
-    """h after each layer; with ``cut``, C1 lacks O3's message of head 5 in layer 1."""
-    predictor = copy.copy(load("graphormer-100k/molecules"))
+def moved(before: torch.Tensor, after: torch.Tensor) -> list[float]:
+    """How far vectors ``[layers, d]`` differ, as a share of their length."""
+    return ((before - after).norm(dim=-1) / before.norm(dim=-1)).tolist()
+
+
+def read_out(kind: str, *states: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """What a model's head reads of its tokens ``[layers, tokens, d]``, as the page compares it."""
+    if kind in WITH_VIRTUAL_NODE:
+        return tuple(each[:, 0] for each in states)
+    if kind == "egt":
+        return tuple(each.mean(dim=1) for each in states)
+    return tuple(each.flatten(1) for each in states)  # CSA reads each atom before it sums
+
+
+def states(kind: str, cut: bool) -> torch.Tensor:
+    """h after each layer, ``[layers, tokens, d]``.
+
+    With ``cut``, C1 lacks O3's message of ``HEAD``, or of CSA's ``CHANNEL``, in layer 1.
+    """
+    predictor = copy.copy(load(f"{kind}-100k/molecules"))
     _, attention = predictor.predict(SMILES[:1], return_attention=True)
-    weight = attention[0][0, 4, 1, 3]
-    channels = slice(32, 40)  # of head 5
+    weights = attention[0][0]  # [heads or channels, N, N]
+    place = (CHANNEL if kind == "csa" else HEAD) - 1
+    weight = weights[place, 1, 3]
     model = copy.deepcopy(predictor.model)
-    values = []
+    width = model.config.d_model // len(weights)
+    channels = slice(place * width, (place + 1) * width)
+    first = 1 if kind in WITH_VIRTUAL_NODE else 0
+    c1, o3 = first + 1, first + 3
+    given = {}
     found = []
 
-    def without_message(_, given):
-        z = given[0].clone()
+    def keep_inputs(_, inputs):
+        given["inputs"] = inputs
+
+    def keep_value(_, inputs, value):
+        given["sent"] = value[0, o3]  # [d]
+
+    def without_message(_, inputs):
+        sent = given["sent"]
+        if kind == "grpe":  # Eq. 9
+            _, relation, tables = given["inputs"]
+            sent = sent + tables.value[relation[0, c1, o3]]
+        if kind == "csa":  # Eq. 7
+            _, edges = given["inputs"]
+            sent = sent + edges.values[0, :, c1, o3]
+        z = inputs[0].clone()
         if cut:
-            z[0, 2, channels] -= weight * values[0][0, 4, channels]
+            z[0, c1, channels] -= weight * sent[channels]
         return (z,)
 
-    first = model.layers[0].attention
-    first.value.register_forward_hook(lambda _, __, value: values.append(value))
-    first.output.register_forward_pre_hook(without_message)
+    def keep_state(_, inputs, output):
+        found.append(output[0] if isinstance(output, tuple) else output)
+
+    layer = model.layers[0]
+    layer.attention.register_forward_pre_hook(keep_inputs)
+    layer.attention.value.register_forward_hook(keep_value)
+    layer.attention.output.register_forward_pre_hook(without_message)
     for layer in model.layers:
-        layer.register_forward_hook(lambda _, __, h: found.append(h))
+        layer.register_forward_hook(keep_state)
     batch = collate(encode([predictor.featurize(SMILES[0])], *predictor.transforms))
     with torch.inference_mode():
         model(batch)
