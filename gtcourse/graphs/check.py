@@ -8,12 +8,13 @@ category is in the vocabulary of a model is not checked here but by the model, w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
 
-from gtcourse.graphs.arguments import Target, check_target, is_one_of
+from gtcourse.graphs.arguments import TARGET_AXES, Target, check_target, is_one_of
 from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, UNREACHABLE, GraphBatch
 from gtcourse.messages import shown
 
@@ -32,6 +33,9 @@ LEAST = {
 MOST_CLASSES = 100_000
 """Classes of one target. A larger label is a number that was stored as an integer."""
 
+GRAPHS_AT_ONCE = 256
+"""Graphs whose values are checked together. A copy of the values of all would be large."""
+
 
 def check_graphs(graphs: Sequence[Data]) -> None:
     """Raises a ValueError for a malformed graph, and for graphs that do not fit together.
@@ -45,10 +49,14 @@ def check_graphs(graphs: Sequence[Data]) -> None:
     check_types(graphs)
     present = {name for graph in graphs for name in graph.to_dict()}
     names = ["x", "edge_index", *(n for n in ("edge_attr", "y", *ENCODINGS) if n in present)]
-    for index, graph in enumerate(graphs):
-        for name in names:
-            if fault := _fault(name, graph, graphs[0]):
-                raise ValueError(f"graph {index} has {name} {fault}.")
+    remaining = enumerate(graphs)
+    while block := list(islice(remaining, GRAPHS_AT_ONCE)):
+        if not _has_fault([graph for _, graph in block], names, graphs[0]):
+            continue
+        for index, graph in block:
+            for name in names:
+                if fault := _fault(name, graph, graphs[0]):
+                    raise ValueError(f"graph {index} has {name} {fault}.")
 
 
 def check_types(graphs: Sequence[object], of_what: str = "") -> None:
@@ -59,28 +67,86 @@ def check_types(graphs: Sequence[object], of_what: str = "") -> None:
             raise ValueError(f"{of_what}graph {index} is of type {kind}; expected a PyG Data.")
 
 
+def _has_fault(graphs: Sequence[Data], names: Sequence[str], first: Data) -> bool:
+    """Whether :func:`_fault` would find one, from the values of all these graphs at once.
+
+    Checking the values of an attribute takes longer for many small tensors than for one long one.
+    """
+    columns: dict[str, list[Tensor]] = {name: [] for name in names}
+    num_nodes = []
+    for graph in graphs:
+        attributes = graph.to_dict()
+        for name in names:
+            value = attributes.get(name)
+            if _fault_of_type(name, value):
+                return True
+            columns[name].append(value)
+        nodes = graph.num_nodes  # only now, because PyG guesses it for a graph without x
+        num_nodes.append(nodes)
+        for name in names:
+            if _fault_of_layout(name, attributes[name], graph, nodes, first):
+                return True
+
+    num_edges = torch.tensor([edge_index.shape[1] for edge_index in columns["edge_index"]])
+    nodes_of_edges = torch.tensor(num_nodes).repeat_interleave(num_edges)  # [ΣE]
+    edge_index = torch.cat(columns.pop("edge_index"), dim=1)  # [2, ΣE]
+    if _fault_of_edges(edge_index, nodes_of_edges):
+        return True
+    for name, values in columns.items():
+        if ENCODINGS.get(name) == 2:  # [n, n, …], with another n in each graph
+            values = [value.flatten() for value in values]
+        if _fault_of_values(name, torch.cat(values)):
+            return True
+    return False
+
+
 def _fault(name: str, graph: Data, first: Data) -> str | None:
     """What is wrong with an attribute of a graph, whose dtype and width have to be graph 0's."""
     value = graph.get(name)
-    if not isinstance(value, Tensor) or value.is_sparse or not value.is_cpu:
-        given = value.type() if isinstance(value, Tensor) else type(value).__name__
-        return f"= {given}; expected a dense tensor on the CPU"
+    if fault := _fault_of_type(name, value):
+        return fault
+    num_nodes = graph.num_nodes
+    if fault := _fault_of_layout(name, value, graph, num_nodes, first):
+        return fault
+    if name == "edge_index":
+        return _fault_of_edges(value, torch.tensor(num_nodes))
+    return _fault_of_values(name, value)
+
+
+def _fault_of_type(name: str, value: object) -> str | None:
+    """What is wrong with an attribute that is no dense tensor, or with features not in rows."""
+    expected = "expected a dense tensor on the CPU"
+    if not isinstance(value, Tensor):
+        return f"= {type(value).__name__}; {expected}"
+    if value.layout not in (torch.strided, torch.sparse_coo):
+        return f"= {value.layout}; {expected}"  # such a tensor has no type()
+    if value.is_sparse or not value.is_cpu:
+        return f"= {value.type()}; {expected}"
     shape = list(value.shape)
-    if name in ("x", "edge_attr") and not (len(shape) == 1 or (len(shape) == 2 and shape[1] > 0)):
+    if name in ROW_OF and not (len(shape) == 1 or (len(shape) == 2 and shape[1] > 0)):
         return f"of shape {shape}; expected a row of one or more features for each {ROW_OF[name]}"
-    dtype, expected = _expected_layout(name, value, graph, first)
+    return None
+
+
+def _fault_of_layout(
+    name: str, value: Tensor, graph: Data, num_nodes: int, first: Data
+) -> str | None:
+    """What is wrong with the shape or the dtype of an attribute.
+
+    ``num_nodes`` is the graph's. PyG takes long to find it, so it is looked up once for all names.
+    """
+    shape = list(value.shape)
+    dtype, expected = _expected_layout(name, value, graph, num_nodes, first)
     if value.dtype != dtype or shape != expected:
         where = "" if graph is first else ", as in graph 0"
         return f"of {value.dtype} {shape}; expected {dtype} {expected}{where}"
-    if name == "x" and len(value) == 0:
+    if name == "x" and shape[0] == 0:
         return "without rows; expected at least one node"
-    if value.dtype.is_floating_point:
-        return _fault_of_floats(name, value)
-    return _fault_of_integers(name, value, graph.num_nodes)
+    return None
 
 
 def _expected_layout(
-    name: str, value: Tensor, graph: Data, first: Data
+    name: str, value: Tensor, graph: Data, num_nodes: int, first: Data
 ) -> tuple[torch.dtype, list[int]]:
     """The dtype and the shape that an attribute has to have beside those of graph 0."""
     if name == "edge_index":
@@ -89,43 +155,63 @@ def _expected_layout(
     if name == "y":  # one row for the graph, each node or each edge: target_level says which
         return like.dtype, [*value.shape[:1], *like.shape[1:]] or [1]
     if name == "edge_attr":
-        rows = [graph.num_edges]
+        rows = [graph.edge_index.shape[1]]
     elif name == "x":
-        rows = [graph.num_nodes]
+        rows = [num_nodes]
     else:
-        rows = [graph.num_nodes] * ENCODINGS[name]
+        rows = [num_nodes] * ENCODINGS[name]
     return like.dtype, [*rows, *like.shape[len(rows) :]]
 
 
-def _fault_of_floats(name: str, value: Tensor) -> str | None:
+def _fault_of_edges(edge_index: Tensor, num_nodes: Tensor) -> str | None:
+    """What is wrong with edges.
+
+    Args:
+        edge_index: Edges of one graph or of several, with node numbers within their graph,
+            ``[2, E]``.
+        num_nodes: Nodes of the graph, or of the graph of each edge, ``[E]``.
+    """
+    is_node = (edge_index >= 0) & (edge_index < num_nodes)
+    if is_node.all():
+        return None
+    low, high = (int(each) for each in edge_index.aminmax())
+    return f"with values from {low} to {high}; expected 0 to {int(num_nodes.max()) - 1}"
+
+
+def _fault_of_values(name: str, values: Tensor) -> str | None:
+    """What is wrong with the values of an attribute of one graph or of several."""
+    if values.dtype.is_floating_point:
+        return _fault_of_floats(name, values)
+    return _fault_of_integers(name, values)
+
+
+def _fault_of_floats(name: str, values: Tensor) -> str | None:
     """What is wrong with the numbers of an attribute."""
     if name in LEAST:
-        return f"of {value.dtype}; expected integers"
+        return f"of {values.dtype}; expected integers"
     # NaN in a target means that it is missing; in a feature it is an error.
-    allowed = ~value.isinf() if name == "y" else value.isfinite()
+    allowed = ~values.isinf() if name == "y" else values.isfinite()
     if not allowed.all():
         return "with NaN or infinity; expected finite numbers"
     return None
 
 
-def _fault_of_integers(name: str, value: Tensor, num_nodes: int) -> str | None:
-    """What is wrong with the integers of an attribute, which are categories, nodes or classes."""
-    is_bool = value.dtype == torch.bool
-    is_complex = value.dtype.is_complex
+def _fault_of_integers(name: str, values: Tensor) -> str | None:
+    """What is wrong with the integers of an attribute, which are categories or classes."""
+    is_bool = values.dtype == torch.bool
+    is_complex = values.dtype.is_complex
     if name in LEAST and (is_complex or (is_bool and name != "ring")):
-        return f"of {value.dtype}; expected integers"
+        return f"of {values.dtype}; expected integers"
     if name in ("x", "edge_attr", "y") and (is_complex or is_bool):
-        return f"of {value.dtype}; expected integers or floats"
-    if value.numel() == 0 or is_complex or is_bool:
+        return f"of {values.dtype}; expected integers or floats"
+    if values.numel() == 0 or is_complex or is_bool:
         return None
     # Torch has no minimum of uint16, for instance.
-    low, high = (int(each) for each in value.long().aminmax())
+    low, high = (int(each) for each in values.long().aminmax())
     if name in LEAST and low < LEAST[name]:
         return f"with the value {low}; expected {LEAST[name]} or more"
     if name == "ring" and high > 1:
         return f"with the value {high}; expected True where two nodes share a ring, or 1"
-    if name == "edge_index" and (low < 0 or high >= num_nodes):
-        return f"with values from {low} to {high}; expected 0 to {num_nodes - 1}"
     if name in ("x", "edge_attr") and low < 0:
         return f"with the value {low}; expected categories, 0 or more"
     return None
@@ -190,16 +276,20 @@ def target_level(graphs: Sequence[Data], target: Target | None) -> Target:
     if graphs[0].get("y") is None:
         return target or "graph"
     found = [len(graph.y) for graph in graphs]
-    rows: dict[Target, list[int]] = {
-        "graph": [1] * len(graphs),
-        "node": [graph.num_nodes for graph in graphs],
-        "edge": [graph.num_edges for graph in graphs],
-    }
-    for level in [target] if target else rows:
-        if found == rows[level]:
+    for level in [target] if target else TARGET_AXES:
+        if found == _rows_of_targets(graphs, level):
             return level
     each = target or "graph, each node or each edge"
     raise ValueError(f"y has {found[:8]} rows in the first graphs; expected one for each {each}.")
+
+
+def _rows_of_targets(graphs: Sequence[Data], level: Target) -> list[int]:
+    """The rows that ``y`` of each graph has for targets of a level."""
+    if level == "graph":
+        return [1] * len(graphs)
+    if level == "node":
+        return [graph.num_nodes for graph in graphs]
+    return [graph.num_edges for graph in graphs]
 
 
 def labels_of(graphs: Sequence[Data], task: str) -> set[float]:

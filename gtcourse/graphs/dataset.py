@@ -267,13 +267,15 @@ class RaggedGraphs(Sequence[Data]):
             target: what their ``y`` belongs to.
             split: ``[G]`` integers, 0 train, 1 val, 2 test, or None.
         """
-        num_nodes = torch.tensor([graph.x.shape[0] for graph in graphs])
-        num_edges = torch.tensor([graph.edge_index.shape[1] for graph in graphs])
+        attributes = [graph.to_dict() for graph in graphs]
+        edges = [each["edge_index"] for each in attributes]
+        num_nodes = torch.tensor([each["x"].shape[0] for each in attributes])
+        num_edges = torch.tensor([each.shape[1] for each in edges])
         columns: dict[str, Tensor] = {}
         levels: dict[str, str] = {}
         others = {"edge_index", "num_nodes", "batch", "ptr", "smiles"}
-        for name in sorted({name for graph in graphs for name in graph.to_dict()} - others):
-            values = [graph.get(name) for graph in graphs]
+        for name in sorted(set().union(*attributes) - others):
+            values = [each.get(name) for each in attributes]
             level = known_level(name, target)
             if level is None:
                 level = _level_of_custom(name, values, num_nodes.tolist(), num_edges.tolist())
@@ -282,7 +284,7 @@ class RaggedGraphs(Sequence[Data]):
                 levels[name] = level
         if split is not None:
             columns["split"] = torch.as_tensor(split)
-        edge_index = torch.cat([graph.edge_index for graph in graphs], dim=1)
+        edge_index = torch.cat(edges, dim=1)
         of_edges: dict[str, Tensor] = {
             what: columns[name]
             for name, what in (("edge_attr", "features"), ("y", "targets"))
@@ -290,8 +292,8 @@ class RaggedGraphs(Sequence[Data]):
         }
         check_repeated_edges(num_nodes, num_edges, edge_index, of_edges)
         ragged = cls(num_nodes, num_edges, edge_index, columns, levels, target)
-        if all("smiles" in graph for graph in graphs):
-            ragged.smiles = [graph.smiles for graph in graphs]
+        if all("smiles" in each for each in attributes):
+            ragged.smiles = [each["smiles"] for each in attributes]
         return ragged
 
     def to_data(self) -> list[Data]:
