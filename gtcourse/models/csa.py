@@ -23,7 +23,7 @@ In layers pair tensors have channels before nodes, ``[B, d, N, N]``. Row i is th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple, cast
@@ -82,7 +82,8 @@ class CGTConfig(GraphConfig):
     d_position: NotNegativeInt = 28  #: channels of d that encode the nodes' random walks
     #: what the vector of a pair holds beside its edge: random walks (Eq. 12) or distances (Eq. 11)
     relative: Literal["walks", "distances"] | None = "walks"
-    relative_steps: PositiveInt = 20  #: steps of these walks, or the longest distance, p
+    #: steps of these walks, or the longest distance, p; only with a relative encoding
+    relative_steps: PositiveInt = 20
     #: how pairs on a common ring enter (Section 3.4)
     rings: Literal["additive", "categorical"] | None = None
     chromatic: bool = True  #: whether each channel has a logit; else each head, CSA-mono (Eq. 4)
@@ -109,6 +110,12 @@ class CGTConfig(GraphConfig):
                 f"node_steps is {self.node_steps} and d_position is {self.d_position}; expected "
                 f"both above 0, or both 0, and d_position below d_model, {self.d_model}."
             )
+        if self.relative is None and self.relative_steps != CGTConfig.relative_steps:
+            raise ValueError(
+                f"relative_steps is {self.relative_steps} and relative is None, which has neither "
+                "walks nor distances; expected relative='walks' or 'distances', or "
+                f"relative_steps={CGTConfig.relative_steps}, the default."
+            )
         if self.rings == "categorical" and self.num_edge_features > 0:
             raise ValueError(
                 f"rings is 'categorical' and num_edge_features is {self.num_edge_features}; "
@@ -127,6 +134,18 @@ class CGTConfig(GraphConfig):
                 "score='dot' and no numbers of edges, or form='factorised'."
             )
         check_clip(self.clip, self.form)
+
+    @classmethod
+    def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
+        """Recorded fields as today's release writes them.
+
+        Until 0.17 ``relative_steps`` could be set without a relative encoding, where nothing reads
+        it.
+        """
+        fields = super().complete(recorded)
+        if fields["relative"] == "None":
+            fields["relative_steps"] = repr(cls.relative_steps)
+        return fields
 
 
 def check_clip(clip: float, form: str) -> None:

@@ -85,7 +85,8 @@ class GRPEConfig(GraphConfig):
     num_heads: PositiveInt = 8  #: attention heads, H
     num_layers: PositiveInt = 12  #: layers
     d_hidden: PositiveInt | None = None  #: inner width of the feed-forward network; by default d
-    max_distance: NotNegativeInt = 5  #: longest distance with a vector of its own, L
+    #: longest distance with a vector of its own, L; only with a term or the bias
+    max_distance: NotNegativeInt = 5
     #: where relations enter: the query context (Eq. 6), the key context (Eq. 7), the values (Eq. 9)
     terms: tuple[Literal["query_context", "key_context", "value"], ...] = (
         "query_context",
@@ -93,7 +94,7 @@ class GRPEConfig(GraphConfig):
         "value",
     )
     bias: bool = False  #: whether relations have Graphormer's scalars (Eq. 4)
-    #: "key_column" as in Eq. 7, or "query_row" as in the authors' code
+    #: "key_column" as in Eq. 7, or "query_row" as in the authors' code; only with that term
     key_context: KeyContext = "key_column"
     virtual_node: bool = True  #: [VNode], from which a graph is read; False for the nodes' mean
     dropout: Probability = 0.1  #: after attention and after the feed-forward network
@@ -105,12 +106,35 @@ class GRPEConfig(GraphConfig):
     #: (:mod:`gtcourse.models.grpe_fused`)
     form: Literal["direct", "fused"] = "direct"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if "key_context" not in self.terms and self.key_context != GRPEConfig.key_context:
+            raise ValueError(
+                f"key_context is {self.key_context!r} and terms is {self.terms}; expected terms "
+                f"with 'key_context', or key_context={GRPEConfig.key_context!r}, the default."
+            )
+        has_relations = self.bias or len(self.terms) > 0
+        if not has_relations and self.max_distance != GRPEConfig.max_distance:
+            raise ValueError(
+                f"max_distance is {self.max_distance} with terms=() and bias=False, where no "
+                f"relation is read; expected a term, bias=True, or "
+                f"max_distance={GRPEConfig.max_distance}, the default."
+            )
+
     @classmethod
     def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
-        """Recorded fields as today's release writes them, with today's names of the terms."""
+        """Recorded fields as today's release writes them, with today's names of the terms.
+
+        Until 0.17 ``key_context`` and ``max_distance`` could be set where nothing reads them.
+        """
         fields = super().complete(recorded)
         terms = re.sub(r"'(query|key)'", lambda name: repr(OLD_TERMS[name[1]]), fields["terms"])
-        return fields | {"terms": terms}
+        fields["terms"] = terms
+        if "'key_context'" not in terms:
+            fields["key_context"] = repr(cls.key_context)
+        if terms == "()" and fields["bias"] == "False":
+            fields["max_distance"] = repr(cls.max_distance)
+        return fields
 
 
 # Sections 4.1 and 4.2: the layer

@@ -116,7 +116,7 @@ GRPES = {
     "value": replace(GRPE, terms=("value",)),
     "bias alone": replace(GRPE, terms=(), bias=True),
     "everything": replace(GRPE, bias=True),
-    "no graph": replace(GRPE, terms=()),
+    "no graph": replace(GRPE, terms=(), max_distance=GRPEConfig.max_distance),
     "L = 0": replace(GRPE, max_distance=0),
     "L = 1": replace(GRPE, max_distance=1),
     "L beyond the diameter": replace(GRPE, max_distance=9),
@@ -129,7 +129,7 @@ GRPES = {
     "two columns": replace(GRPE, **COLUMNS),
     "fused": replace(GRPE, bias=True, form="fused"),
     "fused, as the authors' code": replace(GRPE, key_context="query_row", form="fused"),
-    "fused, no graph": replace(GRPE, terms=(), form="fused"),
+    "fused, no graph": replace(GRPE, terms=(), max_distance=GRPEConfig.max_distance, form="fused"),
     "fused, nodes": replace(GRPE, target="node", virtual_node=False, form="fused"),
     "fused, two columns": replace(GRPE, terms=("value",), form="fused", **COLUMNS),
     "dropout, fused": replace(
@@ -140,6 +140,11 @@ GRPES = {
 CGT = CGTConfig(**SIZE, node_steps=STEPS, d_position=3, relative_steps=STEPS, edge_ablation=0.0)
 RINGED = replace(CGT, rings="categorical")
 NO_WALKS = {"relative": "distances", "relative_steps": 2, "node_steps": 0, "d_position": 0}
+BONDS_ALONE = {
+    "relative": None,
+    "relative_steps": CGTConfig.relative_steps,
+    "readout": "mean",
+}
 DEEP = replace(CGT, **NO_WALKS, rings="additive", activation="gelu")
 MONO = replace(CGT, chromatic=False)
 ABLATED = {f"{part}_ablation": 0.3 for part in ("node", "edge", "channel")}
@@ -148,7 +153,7 @@ CGTS = {
     "categories of rings": RINGED,
     "distances and added rings": DEEP,
     "distances, categories of rings": replace(DEEP, rings="categorical", share_edges=False),
-    "bonds alone": replace(CGT, relative=None, readout="mean"),
+    "bonds alone": replace(CGT, **BONDS_ALONE),
     "monochrome": MONO,
     "no edge values": replace(RINGED, edge_values=False, d_model=10, num_heads=5),
     "monochrome, no edge values": replace(MONO, edge_values=False),
@@ -166,7 +171,7 @@ CGTS = {
     "dropout, chunked": replace(RINGED, dropout=0.3, form="chunked", **ABLATED),
     "fused": replace(RINGED, form="fused"),
     "fused, distances and added rings": replace(DEEP, form="fused"),
-    "fused, bonds alone": replace(CGT, relative=None, readout="mean", form="fused"),
+    "fused, bonds alone": replace(CGT, **BONDS_ALONE, form="fused"),
     "fused, maps of each layer": replace(CGT, share_edges=False, num_heads=1, form="fused"),
     "fused, no edge values": replace(
         RINGED, edge_values=False, d_model=10, num_heads=5, form="fused"

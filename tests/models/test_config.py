@@ -40,6 +40,7 @@ from gtcourse.models import (
     TransformerConfig,
     TransformerEncoder,
 )
+from gtcourse.recipes.recipe import read_call
 from tests.models.small import encoded
 
 CONFIGS = [
@@ -58,6 +59,11 @@ WRONG = [
     (CGTConfig, {"readout": "avg"}, "readout is 'avg'; expected one of 'sum', 'mean'"),
     (CGTConfig, {"form": "factorized"}, "form is 'factorized'; expected one of 'factorised'"),
     (CGTConfig, {"relative": "walk"}, "relative is 'walk'; expected one of 'walks', 'distances'"),
+    (
+        CGTConfig,
+        {"relative": None, "relative_steps": 8},
+        "relative_steps is 8 and relative is None, which has neither walks nor distances; expected",
+    ),
     (CGTConfig, {"clip": 5.0}, "clip is 5.0 and form is 'factorised'; expected another form"),
     (CGTConfig, {"clip": 0.0, "form": "direct"}, "clip is 0.0; expected"),
     (
@@ -107,6 +113,16 @@ WRONG = [
         "expected each entry to be one of 'query_context', 'key_context', 'value'",
     ),
     (GRPEConfig, {"key_context": "row"}, "expected one of 'key_column', 'query_row'"),
+    (
+        GRPEConfig,
+        {"key_context": "query_row", "terms": ("value",)},
+        "key_context is 'query_row' and terms is ('value',); expected terms with 'key_context'",
+    ),
+    (
+        GRPEConfig,
+        {"max_distance": 3, "terms": ()},
+        "max_distance is 3 with terms=() and bias=False, where no relation is read; expected",
+    ),
     (GRPEConfig, {"target": "edge"}, "expected one of 'graph', 'node'"),
     (GRPEConfig, {"edge_step": 0.0}, "edge_step is 0.0; expected a number above 0"),
     (SignNetConfig, {"phi": "GIN"}, "phi is 'GIN'; expected one of 'gin', 'mlp'"),
@@ -118,6 +134,21 @@ WRONG = [
     (BagTransformerConfig, {"num_heads": 5}, "d_model is 64 and num_heads is 5"),
     (BagTransformerConfig, {"num_heads": -4}, "num_heads is -4; expected a number above 0"),
 ]
+
+
+@pytest.mark.parametrize(
+    ("config", "unread"),
+    [
+        (GRPEConfig(terms=("value",)), {"key_context": "'query_row'"}),
+        (GRPEConfig(terms=()), {"key_context": "'query_row'", "max_distance": "3"}),
+        (CGTConfig(relative=None), {"relative_steps": "8"}),
+    ],
+)
+def test_recorded_sizes_that_nothing_reads_are_read_as_the_defaults(config, unread):
+    """They were allowed until 0.17, so records of these releases may have them."""
+    todays = {name: repr(value) for name, value in vars(config).items()}
+    recorded = ", ".join(f"{name}={text}" for name, text in (todays | unread).items())
+    assert read_call(f"{type(config).__name__}({recorded})")["arguments"] == todays
 
 
 @pytest.mark.parametrize(("config", "change", "sentence"), WRONG)
