@@ -785,8 +785,9 @@ def predict(
 
     The models that come with the package predict penalised logP, which has no
     unit. `gtcourse models` explains it and lists the error of each model;
-    csa-rings/zinc has the smallest. A model of your own predicts in the unit of
-    the column that it was trained on, and a classifier gives probabilities.
+    csa-rings-bounded/zinc has the smallest. A model of your own predicts in the
+    unit of the column that it was trained on, and a classifier gives
+    probabilities.
 
     The column similarity compares a molecule with the most similar training
     molecule. It is 1 if their fingerprints are equal. Below 0.3, expect a

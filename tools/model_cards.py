@@ -516,7 +516,7 @@ def training(name: str) -> str:
                 ", but with bounded attention logits. Without the bound, our runs "
                 "[diverged](../results/divergence.md) with both seeds, and so did a control that "
                 f"differs from this run only in that it has no bound. {reached} The paper reports "
-                f"{paper}{SPREAD}, for the model without the bound."
+                f"{paper}{SPREAD}, and mentions no bound."
             )
             return text
         return f"{text}. {reached} The paper reports {paper}{SPREAD}."

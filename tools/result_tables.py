@@ -665,7 +665,8 @@ def not_run(found: list[Result]) -> str:
         if recorded == "not yet run":
             recipe = result.recipe
             size = "" if recipe.paper_parameters is None else f"{recipe.paper_parameters:,}"
-            source = recipe.source.partition("; ")[0]
+            printed = recipe.source.partition("; ")[0]
+            source = re.sub(r", as (.+), have it$", r", quoted by \1", printed)
             rows.append((f"`{name}`", METRICS[metric], paper, size, source))
     columns = ("recipe", "score", "paper", "parameters", "source")
     caption = f"*{len(rows)} published results for which the package has a recipe, by data set.*"
@@ -796,6 +797,7 @@ WHERE_PRINTED = "where the number of parameters is printed"
 COMPARED = ("parameters", WHERE_PRINTED, "seeds")
 """Notes on what a table of its own compares, with the records' own numbers."""
 NOT_MEASURED = "not measured"
+BOUND = "bound of the logits"
 NOT_COMPARED = "not compared"
 NONE = "none"
 AS_IN_THE_CODE = "as in the code"
@@ -833,6 +835,8 @@ def measured_elsewhere(about: str) -> str:
         return "[measured for GIN, GAT and CSA with rings](buckets-and-schedules)"
     if about == "tested epoch":
         return "[validation errors of both epochs](scores-of-runs)"
+    if about == BOUND:
+        return "no error to compare with: every long run without the bound [diverged](csa-diverged)"
     return NOT_MEASURED
 
 
@@ -844,7 +848,7 @@ def effect_of(note: Note) -> str:
     if note.entry:
         name, _, id = note.entry.partition("-")
         return effect_of_entry(name, differs.entry(name, id))
-    if note.code == "the last":
+    if note.code == "the last" or note.about == BOUND:
         return measured_elsewhere(note.about)
     return NOT_MEASURED
 
