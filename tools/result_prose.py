@@ -209,7 +209,8 @@ INDEX: dict[str, Callable[[], Numbers]] = {
         "theirs": len(bounded())
     },
     (
-        "With bounded attention logits it reached {test:.3f}, where the paper reports {mean:g} ± "
+        "`csa-rings` reached {test:.3f} with bounded attention logits, where the paper, which "
+        "mentions no bound, reports {mean:g} ± "
         "{deviation:g}"
     ): lambda: of_bounded_run(),
     "The difference is {distance:.1f} times the paper's standard deviation": (
