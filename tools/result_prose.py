@@ -226,10 +226,10 @@ INDEX: dict[str, Callable[[], Numbers]] = {
     "took {low:.0f} to {high:.0f} minutes per seed": lambda: between(
         record.seconds / 60 for record in recorded("gin-100k/zinc")
     ),
-    "which take about {seconds:.0f} seconds each": lambda: {
+    "They take about {seconds:.0f} seconds each": lambda: {
         "seconds": round(run("csa-rings/zinc").seconds / 100, -1)
     },
-    "It should be {after_1:.3f} after the first epoch and {after_2:.3f} after": of_csa_rings,
+    "it was {after_1:.3f} after the first epoch and {after_2:.3f} after": of_csa_rings,
     (
         "{after_5:.2f} after 5 epochs, {after_20:.2f} after 20, {after_50:.2f} after 50 and "
         "{after_100:.2f} after 100"
@@ -321,7 +321,7 @@ RUNS: dict[str, Callable[[], Numbers]] = {
         on_pattern()[0].records[0].data["sizes"]
     ),
     "last epoch is worse than the best by {small:.3f} and {large:.3f}": last_epochs_of_gin,
-    "the two epochs differ by at most {bound:.3f}": last_epochs_of_others,
+    "the two validation errors differ by at most {bound:.3f}": last_epochs_of_others,
 }
 
 # The complete training of csa-rings.
@@ -591,7 +591,7 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
         "differs slightly ({today:.4f} instead of {then:.4f})"
     ): losses_of_control,
     (
-        "after {epochs:,} epochs it reaches a test error of {test:.3f}, and the paper reports "
+        "after {epochs:,} epochs, a test error of {test:.3f}, and the paper reports "
         "{mean:g} ± {deviation:g}"
     ): of_bounded_run,
     "The validation error is lowest after epoch {epoch}, with {val:.3f}": of_bounded_run,

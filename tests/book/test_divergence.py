@@ -140,7 +140,9 @@ def test_the_norms_before_the_jump_are_those_of_the_record(page):
         assert re.search(rf"\| {step} \| [^|]* \| {norms[step]:.0f} \|", page)
     first = min(step for step, norm in norms.items() if norm > 1.5 * max(quiet))
     assert first == 227
-    assert f"the norm peaks at {norms[first]:.0f} three steps before the loss exceeds 0.5" in page
+    assert (
+        f"the norm rises to {norms[first]:.0f} only three steps before the loss exceeds 0.5" in page
+    )
 
 
 def test_the_loss_of_a_step_rises_after_the_norm(page):

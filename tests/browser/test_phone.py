@@ -306,7 +306,7 @@ def test_a_click_enlarges_a_figure_to_a_laptops_window_with_its_scale_and_captio
 LETTERS = """() => [...document.querySelectorAll("article .cell > figure svg[role=img]")]
   .map((drawing) => {
   const unit = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
-  const scales = [...drawing.querySelectorAll("g[id^=text_] > g[transform*=scale]")]
+  const scales = [...drawing.querySelectorAll("g[transform*=scale]")]
     .map((text) => 100 * Number(text.getAttribute("transform").match(/scale\\(([\\d.]+)/)[1]));
   const legends = [...drawing.querySelectorAll(".legend")]
     .map((words) => Number(words.getAttribute("font-size")));

@@ -88,7 +88,7 @@ def model_color(name: str) -> str:
     return known[max(fitting, key=len)]
 
 
-WIDEST = 5.7  #: inches; on a phone of 390 px, labels of 9.5 points are then 8.7 px high
+WIDEST = 5.7  #: inches; on a phone of 390 px, labels of 10 points are then 9.2 px high
 
 # Tables of numbers are drawn on the page itself: 0 is transparent, and the colours at the ends have
 # the same contrast with white as with near-black.
