@@ -801,6 +801,12 @@ BOUND = "bound of the logits"
 NOT_COMPARED = "not compared"
 NONE = "none"
 AS_IN_THE_CODE = "as in the code"
+MEASURED_ELSEWHERE = {
+    "size buckets": "[measured for GIN, GAT and CSA with rings](buckets-and-schedules)",
+    "tested epoch": "[validation errors of both epochs](scores-of-runs)",
+    BOUND: "no error to compare with: every long run without the bound [diverged](csa-diverged)",
+}
+"""Whether, and for which models, this page measures the effect of a change, by what it changes."""
 
 
 class Point(NamedTuple):
@@ -816,7 +822,13 @@ class Point(NamedTuple):
 def points(result: Result) -> list[Point]:
     """Where a run differs from the published one: what its record and its recipe's notes say."""
     rows = [
-        Point(change.about, change.published, "", change.ours, measured_elsewhere(change.about))
+        Point(
+            change.about,
+            change.published,
+            "",
+            change.ours,
+            MEASURED_ELSEWHERE.get(change.about, NOT_MEASURED),
+        )
         for change in changes(result)
     ]
     for note in result.recipe.notes:
@@ -829,17 +841,6 @@ def points(result: Result) -> list[Point]:
     return rows
 
 
-def measured_elsewhere(about: str) -> str:
-    """Whether, and for which models, this page measures the effect of a change."""
-    if about == "size buckets":
-        return "[measured for GIN, GAT and CSA with rings](buckets-and-schedules)"
-    if about == "tested epoch":
-        return "[validation errors of both epochs](scores-of-runs)"
-    if about == BOUND:
-        return "no error to compare with: every long run without the bound [diverged](csa-diverged)"
-    return NOT_MEASURED
-
-
 def effect_of(note: Note) -> str:
     """The effect on the error, if it was measured, or what else we know; with a link."""
     follows_code = note.here in (note.code, AS_IN_THE_CODE) and note.paper in ("", "not stated")
@@ -848,9 +849,9 @@ def effect_of(note: Note) -> str:
     if note.entry:
         name, _, id = note.entry.partition("-")
         return effect_of_entry(name, differs.entry(name, id))
-    if note.code == "the last" or note.about == BOUND:
-        return measured_elsewhere(note.about)
-    return NOT_MEASURED
+    if note.about == "tested epoch" and note.code != "the last":
+        return NOT_MEASURED  # our errors are those of the last epoch and of the best
+    return MEASURED_ELSEWHERE.get(note.about, NOT_MEASURED)
 
 
 def effect_of_entry(name: str, row: dict) -> str:

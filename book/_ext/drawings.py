@@ -16,6 +16,7 @@ DRAWING = re.compile(r'(<svg\b[^>]*\brole="img"[^>]*>)(.*?</svg>)', re.DOTALL)
 PLOTTED = re.compile(r"<g id=\"figure_1\">|<path class='bond-")
 TAG = re.compile(r"<(/?)([\w:]+)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)\s*(/?)>")
 ATTRIBUTE = re.compile(r"([\w:-]+)=(?:\"([^\"]*)\"|'([^']*)')")
+ATTRIBUTES = re.compile(rf"(?:\s+{ATTRIBUTE.pattern})*\s*")
 USED = re.compile(r"""(?:href=["']|url\()#([^"')]+)""")
 OF_ROOT = re.compile(r' xmlns:xlink="[^"]*"| version="1\.1"')
 OF_RDKIT = re.compile(r"(?:(?:bond|atom)-\d+ ?)+")
@@ -28,8 +29,12 @@ STYLE = re.compile(r' style="([^"]*)"')
 ROW = re.compile(r'(?:<use href="#[^"]+"(?: [xy]="[^"]*")*/>){2,}')
 RULES = re.compile(r'<defs><style type="text/css">[^<]*</style></defs>')
 
+CONTENT_OF: dict[str, str] = {}
+"""What each name of a style or a row of glyphs stands for, in all pages."""
+
 
 def with_short_drawings(page: str) -> str:
+    """The page with its drawings of matplotlib and RDKit in fewer letters; others stay."""
     found = [drawing for drawing in DRAWING.finditer(page) if PLOTTED.search(drawing[2])]
     used = set(USED.findall(page))
     short = ["".join(tags(drawing[2], used)) for drawing in found]
@@ -44,24 +49,32 @@ def with_short_drawings(page: str) -> str:
 
 def tags(drawing: str, used: set[str]) -> Iterator[str]:
     """The tags and texts of a drawing, without groups that say nothing of what they hold."""
-    says = []  # of each group that is open
+    kept_groups: list[bool] = []  # whether each group that is open has a tag
     end = 0
     for tag in TAG.finditer(drawing):
         yield drawing[end : tag.start()].strip("\n")
         end = tag.end()
         closes, name, attributes, is_empty = tag.groups()
         if closes:
-            if name != "g" or says.pop():
+            if name != "g" or kept_groups.pop():
                 yield tag[0]
             continue
-        written = "".join(short_attributes(name, attributes, used))
+        is_read = ATTRIBUTES.fullmatch(attributes) is not None
+        written = "".join(short_attributes(name, attributes, used)) if is_read else attributes
         if name == "g" and not is_empty:
-            says.append(bool(written))
+            kept_groups.append(bool(written))
         if name != "g" or written:
-            yield f"<{name}{written}{is_empty}>"
+            yield f"<{name}{written}{is_empty}>" if is_read else tag[0]
 
 
 def short_attributes(tag: str, attributes: str, used: set[str]) -> Iterator[str]:
+    """The attributes of a tag, each with a space before it, without those that change nothing.
+
+    Args:
+        tag: The tag's name.
+        attributes: All of its attributes, as they stand in the page.
+        used: The ids that the page refers to; others are left out.
+    """
     found = {key: double or single for key, double, single in ATTRIBUTE.findall(attributes)}
     shift = SHIFT.fullmatch(found.get("transform", ""))
     if tag == "use" and shift and not {"x", "y"} & found.keys():
@@ -69,18 +82,24 @@ def short_attributes(tag: str, attributes: str, used: set[str]) -> Iterator[str]
         found |= {"x": shift[1], "y": shift[2]}
     for key, value in found.items():
         if key in ("href", "xlink:href"):
-            yield f' href="{GLYPH.sub("d", value)}"'
+            yield attribute("href", GLYPH.sub("d", value))
         elif key == "id":
-            yield f' id="{GLYPH.sub("d", value)}"' if value in used else ""
-        elif key == "style":
-            yield f' style="{GAP.sub("", value).removesuffix(";")}"'
+            yield attribute("id", GLYPH.sub("d", value)) if value in used else ""
+        elif key == "style" and "&" not in value:  # whose ; would not end a property
+            yield attribute("style", GAP.sub("", value).removesuffix(";"))
         elif key == "d":
-            yield f' d="{short_path(value)}"'
+            yield attribute("d", short_path(value))
         elif key in SIZES:
             short = NUMBER.sub(short_number, value)
-            yield "" if tag == "use" and short == "0" else f' {key}="{short}"'
+            yield "" if tag == "use" and short == "0" else attribute(key, short)
         elif key != "class" or not OF_RDKIT.fullmatch(value):
-            yield f' {key}="{value}"'
+            yield attribute(key, value)
+
+
+def attribute(key: str, value: str) -> str:
+    """An attribute in double quotation marks, with a space before it."""
+    escaped = value.replace('"', "&quot;")
+    return f' {key}="{escaped}"'
 
 
 def short_number(number: re.Match) -> str:
@@ -129,9 +148,9 @@ def rows_once(drawings: list[str]) -> list[str]:
 
     def short(found: re.Match) -> str:
         row = found[0]
-        name = named("r", row)
         if counts[row] == 1:
             return row
+        name = named("r", row)
         if row in seen:
             return f'<use href="#{name}"/>'
         seen.add(row)
@@ -141,7 +160,16 @@ def rows_once(drawings: list[str]) -> list[str]:
 
 
 def named(letter: str, content: str) -> str:
-    return letter + sha256(content.encode()).hexdigest()[:8]
+    """The content's name: a letter, and 8 digits of a hash.
+
+    Raises:
+        ValueError: Another content of the book has this name.
+    """
+    name = letter + sha256(content.encode()).hexdigest()[:8]
+    other = CONTENT_OF.setdefault(name, content)
+    if other != content:
+        raise ValueError(f"{name} is the name of {content!r} and {other!r}; expected one content.")
+    return name
 
 
 def shorten_pages(app, error) -> None:

@@ -162,15 +162,11 @@ def first_page(molecule: dict) -> dict:
     Attention is of the last layer, the mean over heads or channels, ``[n, n]``. The largest ring is
     outlined where a model reads rings.
     """
-    from rdkit import Chem
-
     from gtcourse.graphs.molecules import CYCLE
     from gtcourse.predict import load
 
-    drawn = Chem.MolFromSmiles(molecule["smiles"])  # the rings are lost with it
-    rings = drawn.GetRingInfo().AtomRings()
     shown = {key: molecule[key] for key in ("places", "symbols", "edge", "value", "name")}
-    shown["ring"] = max(rings, key=len)
+    shown["ring"] = outlined_ring(molecule["smiles"])
     shown |= {"cycle": CYCLE, "opens": HOME_OPENS, "why": WHY}
     shown["models"] = []
     for name in MODELS:
@@ -182,6 +178,25 @@ def first_page(molecule: dict) -> dict:
             {"title": TITLES[kind], "kind": kind, "prediction": values.item(), "attention": rows}
         )
     return shown
+
+
+def outlined_ring(smiles: str) -> tuple[int, ...]:
+    """The atoms of the largest ring.
+
+    Raises:
+        ValueError: It lacks an atom that the first page says is in it.
+    """
+    from rdkit import Chem
+
+    molecule = Chem.MolFromSmiles(smiles)  # the rings are lost with it
+    ring = max(molecule.GetRingInfo().AtomRings(), key=len)
+    names = [f"{molecule.GetAtomWithIdx(atom).GetSymbol()}{atom}" for atom in ring]
+    if HOME_OPENS not in ring or WHY["atom"] not in names or WHY["to"] not in names:
+        raise ValueError(
+            f"the largest ring of {smiles} is {', '.join(names)}; expected it to contain atom "
+            f"{HOME_OPENS}, {WHY['atom']} and {WHY['to']}, as the first page says."
+        )
+    return ring
 
 
 def setup(app):

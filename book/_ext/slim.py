@@ -48,7 +48,7 @@ IN_CODE = re.compile(r'html\[data-theme="(\w+)"\] \.highlight(?: \.(\w+))?')
 MARK = re.compile(r'<span class="(\w+)">([^<]*)</span>')
 NEIGHBOURS = re.compile(r'(<span class="(\w+)">[^<]*)</span>(\s*)<span class="\2">(?=[^<]*</span>)')
 OPERATOR = "o"
-GLYPH = re.compile(r'<path id="[^"]+" d="[^"]*"[^>]*/>')
+GLYPH = re.compile(r'<path id="[^"]+"(?: d="[^"]*")?[^>]*/>')  # a space has no d
 
 
 def slim(app, error) -> None:

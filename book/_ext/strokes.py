@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 TAKES = {"M": 2, "L": 2, "H": 1, "V": 1, "C": 6, "Q": 4, "Z": 0}  #: numbers of a command
 PART = re.compile(r"(?P<command>[MLHVCQZz])|(?P<number>-?\d*\.?\d+)|(?P<other>[^\s,])")
+FOLLOWS = {"M": "L", "m": "l"}  #: what numbers without a letter mean after these commands
 
 Point = tuple[int, int]
 
@@ -17,7 +18,8 @@ def short_path(path: str) -> str:
     places = max((len(part[0].partition(".")[2]) for part in parts), default=0)
     at = (0, 0)
     start = at
-    last = ""
+    last = ""  # the letter that the next numbers have if none is written
+    before = ""  # the number before them
     written = ""
     for command, numbers in segments(parts, places):
         if command == "Z":
@@ -33,14 +35,21 @@ def short_path(path: str) -> str:
         )
         if command == "L":
             forms += straight(points[0], at)
-        texts = [spelled(letter, values, places, last, written) for letter, values in forms]
-        shortest = min(range(len(forms)), key=lambda form: len(texts[form]))
-        written += texts[shortest]
-        last = {"M": "L", "m": "l"}.get(forms[shortest][0], forms[shortest][0])
+        texts = [spelled(letter, values, places, last, before) for letter, values in forms]
+        shortest, (letter, values) = min(zip(texts, forms, strict=True), key=length)
+        written += shortest
+        last = FOLLOWS.get(letter, letter)
+        before = decimal(values[-1], places)
         at = points[-1]
         if command == "M":
             start = at
     return written
+
+
+def length(form: tuple[str, object]) -> int:
+    """Letters of a segment that is written in one of its forms."""
+    text, _ = form
+    return len(text)
 
 
 def segments(parts: list[re.Match], places: int) -> Iterator[tuple[str, list[int]]]:
@@ -61,6 +70,7 @@ def segments(parts: list[re.Match], places: int) -> Iterator[tuple[str, list[int
 
 
 def corners(command: str, numbers: list[int], at: Point) -> list[Point]:
+    """The points of a segment that starts at ``at``, the last of which is its end."""
     if command == "H":
         return [(numbers[0], at[1])]
     if command == "V":
@@ -69,6 +79,7 @@ def corners(command: str, numbers: list[int], at: Point) -> list[Point]:
 
 
 def straight(to: Point, at: Point) -> Iterator[tuple[str, list[int]]]:
+    """The forms with one number, for a line that is horizontal or vertical."""
     if to[1] == at[1]:
         yield from (("H", [to[0]]), ("h", [to[0] - at[0]]))
     if to[0] == at[0]:
@@ -76,20 +87,19 @@ def straight(to: Point, at: Point) -> Iterator[tuple[str, list[int]]]:
 
 
 def spelled(letter: str, values: list[int], places: int, last: str, before: str) -> str:
-    """A segment as text: no letter that the last one stands for, no space that a sign replaces."""
+    """A segment as text: no letter that the last one stands for, no space that a sign replaces.
+
+    A point replaces a space as well, if there is one in the number before.
+    """
     text = "" if letter == last else letter
     for value in values:
         number = decimal(value, places)
-        previous = (text or before).rpartition(" ")[2]
-        apart = text == letter or number.startswith("-")
-        if not apart and not (number.startswith(".") and ends_in_decimals(previous)):
+        is_apart = number.startswith("-") or (number.startswith(".") and "." in before)
+        if text != letter and not is_apart:
             text += " "
         text += number
+        before = number
     return text
-
-
-def ends_in_decimals(text: str) -> bool:
-    return re.search(r"\.\d+$", text) is not None
 
 
 def decimal(value: int, places: int) -> str:

@@ -387,7 +387,10 @@ def _powers(
 
 
 def _walks_between(graphs: Sequence[LabelledGraph], steps: int) -> list[NDArray[np.uint64]]:
-    """:func:`exact_walks` without the return probabilities, ``[n, n]`` for each graph."""
+    """Returns :func:`exact_walks` with zeros in place of the return probabilities.
+
+    For each graph it is ``[n, n]``.
+    """
     off_diagonal = []
     for walk in exact_walks(graphs, steps):
         between = walk.copy()

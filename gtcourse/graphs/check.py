@@ -93,9 +93,8 @@ def _has_fault(graphs: Sequence[Data], names: Sequence[str], first: Data) -> boo
     if _fault_of_edges(edge_index, nodes_of_edges):
         return True
     for name, values in columns.items():
-        if ENCODINGS.get(name) == 2:  # [n, n, …], with another n in each graph
-            values = [value.flatten() for value in values]
-        if _fault_of_values(name, torch.cat(values)):
+        joined = torch.cat([value.flatten() for value in values])  # their shapes differ
+        if _fault_of_values(name, joined):
             return True
     return False
 

@@ -82,3 +82,36 @@ def test_other_drawings_stay_as_they_are(extension):
     drawings = extension("drawings")
     diagram = '<svg role="img"><g id="a"><path d="M0 0L1.50 0" style="fill: none"/></g></svg>'
     assert drawings.with_short_drawings(diagram) == diagram
+
+
+def first_tag(drawings, tag: str) -> str:
+    """What a tag of a drawing becomes."""
+    written = "".join(drawings.tags(tag, set()))
+    assert written.count("<") == 1
+    return written
+
+
+@pytest.mark.parametrize(
+    ("tag", "written"),
+    [
+        ("<text name='a \"b\"'/>", '<text name="a &quot;b&quot;"/>'),
+        ("<text style='font: \"A\" 1px;'/>", '<text style="font:&quot;A&quot; 1px"/>'),
+        ('<text style="font: &quot;A&quot; b"/>', '<text style="font: &quot;A&quot; b"/>'),
+        ('<text x="1.50" hidden />', '<text x="1.50" hidden />'),
+        ("<rect x=1.50 />", "<rect x=1.50 />"),
+        ('<g id="none" hidden>', '<g id="none" hidden>'),
+        ('<rect x="1.50"\n  y="0.5" />', '<rect x="1.5" y=".5"/>'),
+    ],
+)
+def test_attributes_keep_their_values_and_unreadable_ones_stay(extension, tag, written):
+    assert first_tag(extension("drawings"), tag) == written
+
+
+def test_two_contents_of_one_name_raise(extension, monkeypatch):
+    drawings = extension("drawings")
+    monkeypatch.setattr(drawings, "CONTENT_OF", {})
+    name = drawings.named("r", "one")
+    assert drawings.named("r", "one") == name
+    monkeypatch.setitem(drawings.CONTENT_OF, name, "two")
+    with pytest.raises(ValueError, match=f"{name} is the name of 'one' and 'two'"):
+        drawings.named("r", "one")

@@ -1,5 +1,6 @@
 """The answers on the explainer's page are those of its record."""
 
+import importlib
 import json
 import re
 
@@ -86,3 +87,29 @@ def test_the_errors_of_egt_and_csa_are_recorded(page, found):
     names = re.search(rf"for the other {others}: (.+?)\.", page)[1]
     assert sorted(names.replace(" and ", ", ").split(", ")) == sorted(both["csa larger"])
     assert f"mean errors are {both['egt']:.2f} for EGT and {both['csa']:.2f} for CSA" in page
+
+
+@pytest.fixture
+def explainer(monkeypatch):
+    """The extension, imported as Sphinx does."""
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
+    return importlib.import_module("explainer")
+
+
+def test_the_atoms_of_the_first_page_are_in_the_ring_that_it_outlines(explainer):
+    ring = explainer.outlined_ring(explainer.MOLECULES[explainer.OPENS])
+    assert len(ring) == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HOME_OPENS", 0),
+        ("WHY", {"channel": 13, "atom": "C0", "to": "C13"}),
+        ("WHY", {"channel": 13, "atom": "C4", "to": "N13"}),
+    ],
+)
+def test_an_atom_of_the_first_page_outside_the_ring_raises(explainer, monkeypatch, name, value):
+    monkeypatch.setattr(explainer, name, value)
+    with pytest.raises(ValueError, match="expected it to contain atom"):
+        explainer.outlined_ring(explainer.MOLECULES[explainer.OPENS])

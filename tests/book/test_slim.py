@@ -1,8 +1,14 @@
 """What is left out of the built pages is what no reader sees."""
 
+import re
+
 import pytest
+from matplotlib.figure import Figure
 
 from book._ext import slim
+from gtcourse.course import plots
+
+GLYPH_ID = re.compile(r'<path id="([^"]+)"')
 
 STYLES = """
 :root { --ink: #111 }
@@ -92,6 +98,22 @@ def test_a_style_sheet_without_a_text_colour_for_code_raises():
 def test_repeated_glyph_definitions_are_removed():
     one, other = '<path id="A-1" d="M0 0" />', '<path id="A-2" d="M0 1" />'
     assert slim.without_repeated_glyphs(f"{one}a{other}b{one}c") == f"{one}a{other}bc"
+
+
+def figure_with(words: str) -> str:
+    """A figure of matplotlib as a cell stores it, with glyphs as paths."""
+    figure = Figure(figsize=(2, 1))
+    figure.text(0.1, 0.5, words)
+    return plots.show(figure, alt=words).data
+
+
+def test_each_id_of_a_glyph_is_unique_in_a_page_with_spaces_in_its_figures():
+    page = f"<p>{figure_with('no way')}</p><p>{figure_with('on a way')}</p>"
+    repeated = GLYPH_ID.findall(page)
+    assert "DejaVuSans-3" in repeated  # the space
+    assert len(repeated) > len(set(repeated))
+    found = GLYPH_ID.findall(slim.without_repeated_glyphs(page))
+    assert sorted(found) == sorted(set(repeated))
 
 
 def test_dense_styles_keep_their_rules_and_what_is_quoted():

@@ -2,9 +2,11 @@
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gtcourse.graphs import check_graphs
-from gtcourse.graphs.check import GRAPHS_AT_ONCE
+from gtcourse.graphs.check import GRAPHS_AT_ONCE, _fault, _has_fault
 from tests.graphs.small import graph_of
 
 PLACES = (0, 1, GRAPHS_AT_ONCE - 1, GRAPHS_AT_ONCE, GRAPHS_AT_ONCE + 4)
@@ -82,3 +84,93 @@ def test_the_first_of_several_faults_is_named():
     graphs[4].x = graphs[4].x.float()
     with pytest.raises(ValueError, match="graph 3 has y with NaN or infinity"):
         check_graphs(graphs)
+
+
+def test_eigenvalues_without_an_axis_are_checked_like_others():
+    graphs = many_graphs()
+    for graph in graphs:
+        graph.laplacian_eigenvalues = torch.tensor(0.5)
+    check_graphs(graphs)
+    graphs[-1].laplacian_eigenvalues = torch.tensor(torch.nan)
+    with pytest.raises(ValueError, match="laplacian_eigenvalues with NaN or infinity"):
+        check_graphs(graphs)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_attribute_that_one_graph_lacks_is_named(place):
+    graphs = many_graphs()
+    del graphs[place].svd
+    with pytest.raises(ValueError, match=f"^graph {place} has svd = NoneType; expected a dense"):
+        check_graphs(graphs)
+
+
+@pytest.mark.parametrize("place", PLACES[1:])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("svd", lambda value: value.double()),
+        ("svd", lambda value: value[:, :1]),
+        ("x", lambda value: value.float()),
+        ("x", lambda value: torch.cat([value, value], dim=1)),
+        ("edge_attr", lambda value: value.int()),
+        ("random_walks", lambda value: value[..., :2]),
+    ],
+)
+def test_another_dtype_or_width_than_that_of_the_first_graph_is_found(place, name, change):
+    graphs = many_graphs()
+    graphs[place][name] = change(graphs[place][name])
+    with pytest.raises(ValueError, match=f"^graph {place} has {name} of .*, as in graph 0"):
+        check_graphs(graphs)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_categories_that_are_stored_as_floats_are_found(place):
+    graphs = many_graphs()
+    graphs[place].distance = graphs[place].distance.float()
+    with pytest.raises(ValueError, match=rf"^graph {place} has distance of torch\.float32"):
+        check_graphs(graphs)
+
+
+CHANGES = {
+    "none": lambda value: value,
+    "missing": lambda value: None,
+    "a list": lambda value: value.tolist(),
+    "sparse": lambda value: value.to_sparse(),
+    "float64": lambda value: value.double(),
+    "bool": lambda value: value > 0,
+    "complex": lambda value: value.to(torch.complex64),
+    "one value": lambda value: value.sum(),
+    "flat": lambda value: value.flatten(),
+    "fewer rows": lambda value: value[:-1],
+    "wider": lambda value: torch.cat([value, value], dim=-1),
+    "NaN": lambda value: changed(value.float(), torch.nan),
+    "infinite": lambda value: changed(value.float(), torch.inf),
+    "negative": lambda value: value + -2,
+    "large": lambda value: value + 2,
+}
+
+
+@st.composite
+def changed_graphs(draw):
+    """A few graphs with every kind of attribute, some of which are changed, in one or in all."""
+    graphs = []
+    for _ in range(draw(st.integers(1, 4))):
+        n = draw(st.integers(2, 4))
+        graph = graph_of(n, [(0, 1), (1, 0)])
+        graph.laplacian_eigenvalues = torch.ones(3)
+        graph.ring = torch.zeros(n, n, dtype=torch.bool)
+        graphs.append(graph)
+    names = st.sampled_from([*graphs[0].keys()])
+    change = st.tuples(st.sampled_from([*CHANGES]), st.booleans())
+    for name, (kind, in_all) in draw(st.dictionaries(names, change, max_size=2)).items():
+        for graph in graphs if in_all else [draw(st.sampled_from(graphs))]:
+            graph[name] = CHANGES[kind](graph[name])
+    return graphs
+
+
+@given(changed_graphs())
+def test_values_are_faulty_together_exactly_if_those_of_one_graph_are(graphs):
+    others = set(graphs[0].keys()) - {"x", "edge_index"}
+    names = ["x", "edge_index", *sorted(others)]
+    one_by_one = any(_fault(name, graph, graphs[0]) for graph in graphs for name in names)
+    assert _has_fault(graphs, names, graphs[0]) == one_by_one

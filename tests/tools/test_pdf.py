@@ -12,6 +12,8 @@ PAGE = """<html><body><article class="bd-article"><section id="top"><h1>One
 <img src="../_images/a.png" alt="a"><svg><g id="g"></g><use href="#g"></use></svg>
 <details class="above-input"><pre>plot()</pre></details>
 <details><summary>Solution</summary>42</details>
+<div class="picture" data-script="../_static/pictures/ink.data.js"><noscript>
+<img src="../_static/stills/ink.webp" alt="a path"><p>With scripts enabled, …</p></noscript></div>
 <script>run()</script></section></article><footer>foot</footer></body></html>"""
 
 
@@ -33,6 +35,12 @@ def test_links_and_pictures_point_into_the_pdf_or_to_the_book(joined):
     assert joined.select_one("article")["id"] == "notebooks-one--"
     assert joined.select_one("img")["src"] == "_images/a.png"
     assert joined.select_one("svg g")["id"] == "g"
+
+
+def test_the_still_picture_of_an_interactive_one_is_shown(joined):
+    still = joined.select_one(".picture > img")
+    assert still["src"] == "_static/stills/ink.webp"
+    assert not joined.select("noscript")
 
 
 def test_solutions_are_shown_and_interactive_parts_removed(joined):

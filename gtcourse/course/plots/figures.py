@@ -88,6 +88,7 @@ def model_color(name: str) -> str:
     return known[max(fitting, key=len)]
 
 
+MOST_NUMBERED = 12  #: rows or columns of a map without names, each of which has its number
 WIDEST = 5.7  #: inches; on a phone of 390 px, labels of 10 points are then 9.2 px high
 
 # Tables of numbers are drawn on the page itself: 0 is transparent, and the colours at the ends have
@@ -383,7 +384,7 @@ def attention_map(
 
     Args:
         weights: ``[N, M]``.
-        rows: Names of the rows; by default their numbers, of at most 12.
+        rows: Names of the rows; by default their numbers, if there are at most 12.
         columns: Names of the columns; by default those of the rows.
         title: The text above the picture.
         limits: The values at the ends of the colour map; None for the smallest and the largest.
@@ -408,7 +409,7 @@ def attention_map(
         ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, **style))
     given = (rows, rows if columns is None else columns)
     for axis, names, size in zip((ax.yaxis, ax.xaxis), given, weights.shape, strict=True):
-        if names is None and size <= 12:
+        if names is None and size <= MOST_NUMBERED:
             names = range(size)
         if names is not None:
             axis.set_ticks(range(len(names)), labels=[str(name) for name in names])

@@ -40,6 +40,7 @@ PALETTE = {
 
 LEGEND = 13  #: height of a legend's letters, in pixels
 CLOSE = 0.9  #: bond lengths; discs of two atoms nearer than this lie on each other
+ROUNDS = 20  #: of pushing such atoms apart
 WIDE_LETTER = 0.58  #: mean width of a letter in a wide font, as a share of its height
 
 
@@ -152,13 +153,17 @@ def close(at: np.ndarray) -> np.ndarray:
 
 
 def pushed_apart(at: np.ndarray) -> np.ndarray:
-    """The positions after close atoms have moved away from each other."""
+    """The positions after close atoms have moved away from each other.
+
+    A push can bring an atom near to others. Atoms that are still close after ``ROUNDS`` stay so.
+    """
     at = at.copy()
-    for _ in range(20):
+    for _ in range(ROUNDS):
         for i, j in close(at):
             step = at[j] - at[i]
             length = np.linalg.norm(step)
-            push = (CLOSE + 0.01 - length) / 2 * step / length
+            direction = step / length if length > 0 else np.array([1.0, 0.0])
+            push = (CLOSE + 0.01 - length) / 2 * direction
             at[i] -= push
             at[j] += push
     return at

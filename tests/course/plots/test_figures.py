@@ -25,7 +25,7 @@ from gtcourse.course.plots.figures import (
     layout,
     luminance,
 )
-from gtcourse.course.plots.molecules import in_bond_lengths, places
+from gtcourse.course.plots.molecules import close, in_bond_lengths, places, pushed_apart
 from tools.paths import ROOT
 
 
@@ -255,7 +255,7 @@ def test_the_name_of_a_line_has_its_hue_and_enough_contrast(color):
     assert f"color-mix(in srgb, {color} 72%, var(--gtcourse-letters, currentColor))" in drawn
     for share, (ground, letters) in ((0.72, page) for page in PAGES.values()):
         mixed = share * np.array(to_rgb(color)) + (1 - share) * np.array(letters)
-        assert contrast(mixed, ground) >= 4
+        assert contrast(mixed, ground) >= 4.5
 
 
 def test_legends_and_names_lie_on_a_plate_of_the_pages_colour():
@@ -352,6 +352,13 @@ def test_atoms_that_are_apart_stay_where_rdkit_draws_them():
     molecule = Chem.MolFromSmiles("CC(=O)Oc1ccccc1C(=O)O")
     rdDepictor.Compute2DCoords(molecule)
     assert places(molecule) == in_bond_lengths(molecule).round(2).tolist()
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+def test_atoms_at_the_same_place_are_pushed_apart(nodes):
+    at = pushed_apart(np.zeros((nodes, 2)))
+    assert np.isfinite(at).all()
+    assert len(close(at)) == 0
 
 
 def test_a_table_is_shown_as_text_html_or_markdown():
