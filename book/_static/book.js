@@ -532,6 +532,17 @@ function loadWhenNear() {
   document.querySelectorAll("[data-script]").forEach((place) => observer.observe(place));
 }
 
+// In print, what no reader has come near is its still picture, as where no scripts run.
+addEventListener("beforeprint", () => {
+  for (const place of document.querySelectorAll("[data-script]:has(> noscript)")) {
+    const kept = place.querySelector("noscript");
+    kept.insertAdjacentHTML("afterend", kept.textContent);
+    const still = kept.nextElementSibling;
+    kept.remove();
+    addEventListener("afterprint", () => { if (still.isConnected) place.replaceChildren(kept); }, { once: true });
+  }
+});
+
 // A promise, for those who wait until the page is finished: the tests, and who prints it.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", () => {
   offerMoreButtons();

@@ -685,6 +685,20 @@ def test_the_bars_of_a_path_show_how_far_each_layer_differs_without_its_weight(e
     assert bars.evaluate_all(shares) == pytest.approx(expected, abs=1e-4)
 
 
+def test_the_rows_after_a_weight_are_folded_until_a_reader_asks(page, book, errors):
+    page.goto(f"{book}/book/explainer.html")
+    host = page.locator("#explainer")
+    host.locator(".waiting").wait_for(state="hidden")
+    fold, rows = host.locator("[data-unfold=later]"), host.locator(".path li")
+    few = rows.count()
+    for expanded, count in (("false", few), ("true", few + 7), ("false", few)):
+        expect(fold).to_have_attribute("aria-expanded", expanded)
+        expect(rows).to_have_count(count)
+        assert rows.last.inner_text().startswith("prediction")
+        fold.press("Enter")
+        expect(fold).to_be_focused()
+
+
 @pytest.mark.parametrize("kind", ["graphormer", "egt", "grpe", "csa"])
 def test_a_path_unfolds_to_the_dot_product_and_the_steps_of_its_layer(explainer, kind):
     host = explainer(f"#model={kind}&molecule=aspirin&layer=2&atom=C1&to=O3")
@@ -1705,7 +1719,9 @@ def test_the_tab_key_stops_once_at_layers_and_heads_and_arrows_choose(explainer,
     stops = """host => [...host.shadowRoot.querySelectorAll(".levels *")]
       .filter((each) => each.tabIndex >= 0)
       .map((each) => each.closest(".flow, .maps, .matrix, .path").className)"""
-    assert host.evaluate(stops) == ["flow", "maps", "matrix", "path", "path", "path"]
+    # In the path: the folds of the content, of what follows the weight and of the steps; the next
+    # layer.
+    assert host.evaluate(stops) == ["flow", "maps", "matrix", *["path"] * 4]
     focused = "host => host.shadowRoot.activeElement.textContent"
     chosen = host.locator(":is(.flow, .maps) [aria-pressed=true]")
     chosen.first.focus()

@@ -515,6 +515,22 @@ def picture(opened, alone):
     return lambda name: opened(alone[name], name)
 
 
+def test_in_print_a_picture_that_no_reader_came_near_is_its_still(page, book, errors):
+    page.goto(f"{book}/{PAGES['transformer']}.html")
+    page.evaluate("window.bookReady")
+    host = page.locator("#transformer")
+    assert host.locator("noscript").count() == 1
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    still = host.locator("img")
+    page.wait_for_function("still => still.complete", arg=still.element_handle())
+    assert still.evaluate("still => still.naturalWidth") > 0
+    assert host.locator("noscript").count() == 0  # pictures.css keeps room for it
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert still.count() == 0
+    host.evaluate(COME_NEAR)
+    host.locator("[role=status]").wait_for()
+
+
 @pytest.mark.parametrize("where", sorted(set(PAGES.values())))
 def test_no_label_of_a_picture_is_smaller_than_11_pixels(opened, page, book, where):
     """Drawn in its chapter on a phone, and again in a window that has become wide."""

@@ -110,7 +110,7 @@
     said.after(ruler);
     const heights = molecules.map((molecule) => {
       ruler.innerHTML = outcome(molecule, 0);
-      return ruler.offsetHeight;
+      return ruler.getBoundingClientRect().height;
     });
     ruler.remove();
     said.style.minHeight = `${Math.max(...heights)}px`;

@@ -222,14 +222,15 @@ gtcourse.look = (function () {
     .mark { fill: none; stroke: var(--ink); }
     .path { list-style: none; margin: 0; padding: 0; font-size: 13.5px; }
     .path li { display: grid; grid-template-columns: 8rem minmax(0, 1fr) auto; gap: .4rem; align-items: center; border-left: 4px solid var(--of, transparent); padding: .02rem .4rem; margin: .07rem 0;
-      background: var(--soft); font-variant-numeric: tabular-nums; min-height: 1.16rem; line-height: 1.2; }
+      background: var(--soft); font-variant-numeric: tabular-nums; min-height: 1.05rem; line-height: 1.2; }
     .path .trail { display: block; background: none; border: 0; padding: 0 0 .1rem; }
-    .bars-row { display: flex; gap: .3rem; align-items: center; font-size: 12.5px; line-height: 1.15rem; margin-top: 2px; border-left: 4px solid var(--of); padding-left: .4rem; }
+    .bars-row { display: flex; gap: .3rem; align-items: center; font-size: 12.5px; line-height: 1.1rem; margin-top: 2px; border-left: 4px solid var(--of); padding-left: .4rem; }
     .bars-row > span:first-child { flex: 0 0 6.9rem; white-space: nowrap; }
     .share { position: relative; flex: 1 1 0; min-width: 0; padding: 0 .25rem; background: var(--soft); border-radius: 2px; text-align: right; overflow: hidden; white-space: nowrap; }
     .share i { position: absolute; inset: 0 auto 0 0; background: color-mix(in srgb, var(--of) 45%, transparent); }
     .share b { position: absolute; left: .25rem; font-weight: 400; opacity: .75; }
     .path .steps { display: block; padding: .2rem .4rem .3rem 1rem; font-size: 12.5px; line-height: 1.35; }
+    .path .later { padding-block: 0; }
     .steps span { display: inline-block; min-width: 4.6rem; opacity: .85; }
     .path .steps .fold { margin-left: -.9rem; padding: .1rem .3rem; font: inherit; }
     .path .step { margin-left: .7rem; }

@@ -682,9 +682,9 @@
 
     /** A row of the path, as HTML. */
     function line(row) {
-      if (row.steps) return `<li class="steps">${row.steps}</li>`;
+      const { kind, text, label, value, more = "", steps } = row;
+      if (steps) return `<li class="steps ${more}">${steps}</li>`;
       if (row.trail) return drawTrail(row);
-      const { kind, text, label, value, more = "" } = row;
       return `<li class="${more}" style="--of:${COLORS[kind] ?? "transparent"}"><span>${text}</span><small>${label}</small><span>${value}</span></li>`;
     }
     const largest = (values) => values.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
@@ -779,7 +779,7 @@
       rows.weight = { text: "weight a<sub>ij</sub>", label: `${number(weight * T, 1)} × uniform`, more: "total from-row of-weight",
         value: `<span class="amount"><i style="width:${(100 * Math.min(1, weight)).toFixed(1)}%"></i><u style="left:${(100 / T).toFixed(1)}%"></u></span>${
           compared((_, layer) => mine(layer.attention)[pair])}` };
-      if (!state.beside) rows.later = { steps: folds("later", "from the weight to the prediction") };
+      if (!state.beside) rows.later = { steps: folds("later", "from the weight to the prediction"), more: "later" };
       rows.value = { kind: "value", text: of.value, label: `value of ${name(to)}`, value: vector(valueIn, ofValues) };
       rows.message = { kind: "value", text: "a<sub>ij</sub> × value", label: "message",
         value: vector((layer) => valueIn(layer).map((x) => x * mine(layer.attention)[pair]), ofValues) };
