@@ -323,8 +323,8 @@ FIRST_OF = {
     "sign ambiguity": "05_signnet.html",
     "edge features": "06_graphormer.html#edges-along-the-shortest-path",
     "edge channels": "07_egt.html#a-vector-for-every-pair",  # the EGT paper's name
-    "how do I predict my own molecule": "your_molecules.html#load-and-predict",
-    "predict own molecule": "your_molecules.html",
+    "how do I predict my own molecule": "your_molecules.html#predict-for-a-table",
+    "predict own molecule": "your_molecules.html#predict-for-a-table",
     "edge-augmented": "07_egt.html",
     "bias": "glossary.html#term-attention-bias",
     "neighbor": "03_message_passing.html#one-node-at-a-time",
@@ -357,7 +357,7 @@ FIRST_OF = {
     "ECFP": "glossary.html#term-Morgan-counts",
     "chirality": ".html#limits",
     "solubility": "your_molecules.html",
-    "uncertainty": "your_molecules.html#load-and-predict",
+    "uncertainty": "your_molecules.html#predict-for-a-table",
     "fine-tuning": "your_molecules.html#train-on-a-csv-file",
     "pretrained model": "models/index.html",
     "interpretability": "11_what_attention_sees.html",
@@ -390,6 +390,9 @@ def test_typical_queries_have_the_right_first_result(page, book):
         q: url for q, url in zip(FIRST_OF, firsts, strict=True) if not url.endswith(FIRST_OF[q])
     }
     assert wrong == {}
+    gone = """[...LEADS.flatMap(([, ...urls]) => urls), ...COMPARED, ...MEASURED]
+      .filter((url) => !SECTIONS.some((section) => section.url === url))"""
+    assert page.evaluate(gone) == []
     slips = page.evaluate("""['sqrt', 'BERT'].map((one) => {
       const slips = [];
       search(one, slips);

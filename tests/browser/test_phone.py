@@ -85,6 +85,10 @@ def test_a_long_formula_in_a_line_breaks_within_its_paragraph(phone, book):
     assert phone.evaluate(lines) == [True] * 3
 
 
+# The code that a line folds, as text.
+CODE = "fold => fold.nextElementSibling.textContent"
+
+
 def test_long_code_is_a_line_that_a_tap_or_a_key_opens(phone, book):
     phone.goto(f"{book}/{CHAPTER}")
     phone.evaluate("window.bookReady")
@@ -92,9 +96,13 @@ def test_long_code_is_a_line_that_a_tap_or_a_key_opens(phone, book):
     lengths = [int(text.split()[0]) for text in folds.locator("span").all_inner_texts()]
     assert len(lengths) > 5
     assert min(lengths) > 15
+    for one in folds.all():  # a comment of its code or the name that the code defines
+        name = one.locator("b").inner_text()
+        defined = re.fullmatch(r"Defines (\w+)", name)
+        said = rf"(def|class) {defined[1]}\b" if defined else f"# {re.escape(name)}"
+        assert re.search(f"^{said}", one.evaluate(CODE), re.MULTILINE), name
     fold = folds.first
     code = fold.locator("xpath=following-sibling::*")
-    assert fold.inner_text().startswith("Defines graph")
     assert fold.bounding_box()["height"] >= 44
     expect(code).to_be_hidden()
     fold.click()
@@ -405,6 +413,7 @@ def test_the_result_of_a_picture_is_in_view_beside_the_control_that_changes_it(
 ):
     phone.goto(f"{book}/notebooks/{chapter}.html")
     host = phone.locator(f"#{name}")
+    host.evaluate(COME_NEAR)
     pressed = host.locator(control).first
     pressed.evaluate("one => one.scrollIntoView({ block: 'center', behavior: 'instant' })")
     result = host.locator(".said").bounding_box()

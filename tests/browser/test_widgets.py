@@ -81,7 +81,7 @@ def test_each_choice_of_signs_shows_its_prediction(shown):
     places = [[0, 0], [1, 0], [2, 0]]
     options = {"numbers": (2, 3), "label": "logP", "exact": 5.0}
     page = shown(plots.signs_widget(path, places, vectors, answers, **options))
-    assert "exact value, 5.000" in page.locator("[role=status]").inner_text()
+    assert "right answer, 5.000" in page.locator("[role=status]").inner_text()
     assert page.locator(".track u").first.get_attribute("style") == "left:100%"
     second = page.locator("[data-sign]").nth(1)
     for press, first in ((second, 2.0), (page.locator("[data-sign]").first, 4.0), (second, 3.0)):
