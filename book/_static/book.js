@@ -427,9 +427,9 @@ function addSorting() {
 const root = () => document.documentElement.dataset.content_root ?? "./";
 
 // Scripts that are loaded together run in order.
-const load = (name) => new Promise((resolve, reject) => document.head.append(
-  Object.assign(document.createElement("script"),
-    { src: `${root()}_static/${name}.js`, async: false, onload: resolve, onerror: reject })));
+const loadFrom = (src) => new Promise((resolve, reject) => document.head.append(
+  element("script", { src, async: false, onload: resolve, onerror: reject })));
+const load = (name) => loadFrom(`${root()}_static/${name}.js`);
 
 // Answers while the reader types: in the dialog of Ctrl+K, on the search page and where a page is
 // missing. What the search needs is loaded at the first key.
@@ -518,32 +518,54 @@ function embedExplainer() {
 }
 
 // A picture to play with (pictures.py, twins.py) or a widget (widgets.py) loads its script and its data when the
-// reader comes near.
+// reader comes near. If they cannot be loaded, its still and a sentence stand there until the reader comes near again.
 const NEAR = "1500px 0px";
 
 function loadWhenNear() {
+  const loading = new Set();
   const observer = new IntersectionObserver((places) => {
-    for (const { isIntersecting, target } of places) {
-      if (!isIntersecting) continue;
-      observer.unobserve(target);
-      document.head.append(element("script", { src: target.dataset.script }));
-    }
+    for (const { isIntersecting, target } of places) if (isIntersecting) fill(target);
   }, { rootMargin: NEAR });
-  document.querySelectorAll("[data-script]").forEach((place) => observer.observe(place));
+
+  async function fill(place) {
+    if (loading.has(place)) return;
+    loading.add(place);
+    try {
+      await loadFrom(place.dataset.script);
+      observer.unobserve(place);
+      sayNotLoaded(place, false);
+    } catch {
+      sayNotLoaded(place, true);
+    }
+    loading.delete(place);
+  }
+
+  for (const place of document.querySelectorAll("[data-script]")) {
+    addStill(place);
+    observer.observe(place);
+  }
 }
 
-// In print, what no reader has come near is its still picture, as where no scripts run.
-addEventListener("beforeprint", () => {
-  for (const place of document.querySelectorAll("[data-script]:has(> noscript)")) {
-    const kept = place.querySelector("noscript");
-    kept.insertAdjacentHTML("afterend", kept.textContent);
-    const still = kept.nextElementSibling;
-    kept.remove();
-    addEventListener("afterprint", () => { if (still.isConnected) place.replaceChildren(kept); }, { once: true });
-  }
-});
+// A browser prints without waiting for scripts, so that a picture that is not drawn yet is printed as its still
+// (pictures.css). The image is fetched only then, or where the script could not be loaded.
+function addStill(place) {
+  const instead = place.querySelector(":scope > noscript");
+  if (!instead) return;  // of a widget, which shows a table until it is drawn
+  const parsed = element("template", { innerHTML: instead.textContent });
+  parsed.content.querySelector("img").loading = "lazy";
+  const still = element("div", { className: "still" });
+  still.append(parsed.content);
+  place.append(still);
+}
 
-// A promise, for those who wait until the page is finished: the tests, and who prints it.
+function sayNotLoaded(place, failed) {
+  place.classList.toggle("failed", failed);
+  place.querySelector(":scope > .not-loaded")?.remove();
+  if (failed) place.append(element("p", { className: "not-loaded d-print-none",
+    textContent: "What you can play with here could not be loaded. Scroll away and come back to try again." }));
+}
+
+// A promise that the page has been prepared, for the tests. Pictures to play with come later, when the reader is near.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", () => {
   offerMoreButtons();
   showWhere();

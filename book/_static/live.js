@@ -4,7 +4,7 @@
   "use strict";
   const { models, symbols, value, ring, cycle, opens, why } = data;  // cycle: what each ring atom beyond six costs
   const place = document.getElementById("live");
-  const { ofWeight, ramp, watch } = gtcourse.colors;
+  const { ofWeight, ofWeights, watch } = gtcourse.colors;
   const sizes = { 5: "five", 6: "six", 7: "seven", 8: "eight" };
   const number = (x, digits = 2) => x.toFixed(digits).replace("-", "−");
   const LARGEST_FREE = 6;  // the atoms of a ring that costs nothing
@@ -15,7 +15,7 @@
   place.innerHTML = `<div class="models" role="group" aria-label="model">${models.map((each, at) =>
     `<button type="button" data-model="${at}" data-predicts="${number(each.prediction)}">${each.title}</button>`).join("")}</div>
     ${gtcourse.molecule.drawing(data, symbols.map((symbol, at) => `${symbol}${at}`), width, Math.min(384, Math.round(0.75 * width)))}
-    <p class="scale">weight 0 <i></i> 1</p>
+    <p class="scale">weight <span></span></p>
     <p class="said"><b>Orange: where the circled atom looks</b>,<br>in the last layer of a trained
       <span class="which"></span>, mean over its <span class="of"></span>. <span class="hint"></span></p>
     <p class="said result" role="status"></p><p class="said why"></p>`;
@@ -53,7 +53,7 @@
 
   function show(i) {
     gtcourse.molecule.paint(place, model.attention[i].map(ofWeight));
-    find(".scale i")[0].style.background = ramp("weight");
+    find(".scale span")[0].innerHTML = ofWeights();
     atoms.forEach((atom, j) => {
       atom.setAttribute("stroke", i === j ? "#3b82c4" : "none");
       atom.setAttribute("stroke-width", 3.5);

@@ -1,15 +1,17 @@
 """Pages of the built book, as their reader meets them: on a phone and a laptop, light and dark."""
 
 import dataclasses
+import json
 import re
 
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 
 from tests.browser.visit import Visit, show_in, visit
 from tests.process import run
 from tools.chromium import LAPTOP, PHONE
-from tools.paths import CONFIG, HTML, ROOT, slug
+from tools.paths import CONFIG, HTML, NOTEBOOKS, ROOT, slug
 
 MB = 1_000_000
 CUT = """figures => figures.filter((figure) =>
@@ -56,6 +58,42 @@ def test_no_figure_is_cut_off_on_a_phone_in_light_or_dark_mode(page, book, chapt
     for mode in ("light", "dark"):
         show_in(page, mode)
         assert page.locator(".cell_output svg[role=img]").evaluate_all(CUT) == [], mode
+
+
+# How what a drawing draws looks: each look once.
+LOOKS = """drawing => [...new Set([...drawing.querySelectorAll("path, use, text, circle, rect")]
+  .filter((part) => !part.closest("defs, clipPath")).map((part) => {
+    const { fill, fillOpacity, stroke, strokeWidth, strokeDasharray, opacity } =
+      getComputedStyle(part);
+    return [fill, fillOpacity, stroke, strokeWidth, strokeDasharray, opacity].join(" ");
+  }))].sort()"""
+ALONE = """(article, drawing) => {
+  const place = article.appendChild(document.createElement("div"));
+  place.attachShadow({ mode: "open" }).innerHTML = drawing;  // no style of the page applies there
+  return place.shadowRoot.querySelector("svg");
+}"""
+
+
+@pytest.mark.parametrize("chapter", ["03_message_passing", "07_egt"])
+def test_drawings_have_the_colours_and_strokes_of_the_stored_ones(page, book, chapter):
+    """In the page, the styles that many strokes share are classes (drawings.py)."""
+    stored = json.loads((NOTEBOOKS / f"{chapter}.ipynb").read_text(encoding="utf-8"))
+    outputs = [output for cell in stored["cells"] for output in cell.get("outputs", [])]
+    html = "".join("".join(output.get("data", {}).get("text/html", "")) for output in outputs)
+    labelled = BeautifulSoup(html, "html.parser").select("svg[role=img][aria-label]")
+    page.goto(f"{book}/notebooks/{chapter}.html", wait_until="domcontentloaded")
+    article = page.locator(".bd-article")
+    labels = [drawing["aria-label"] for drawing in labelled]
+    built = {
+        drawing.get_attribute("aria-label"): drawing
+        for drawing in article.locator(".cell_output svg[role=img]").element_handles()
+    }
+    assert len(labels) > 5
+    for label, drawing in zip(labels, labelled, strict=True):
+        alone = article.evaluate_handle(ALONE, str(drawing)).as_element()
+        assert built[label].evaluate(LOOKS) == alone.evaluate(LOOKS), label
+    classes = article.locator(".cell_output svg[role=img] path[class^=s]")
+    assert classes.count() > 50
 
 
 def test_repository_book_and_pages_stay_below_their_size_limits(browser, book):

@@ -1426,6 +1426,26 @@ def test_the_tour_can_be_followed_by_keyboard_and_restores_the_readers_state(exp
     assert page.evaluate("location.hash") == chosen
 
 
+@pytest.mark.parametrize("before", ["true", "false"])
+def test_the_rows_that_the_tour_unfolds_are_again_as_before_at_its_end(explainer, before):
+    host = explainer("#model=graphormer&molecule=aspirin")
+    unfolded = host.locator(".path [data-unfold=later]")
+    if before == "false":
+        unfolded.click()
+    expect(unfolded).to_have_attribute("aria-expanded", before)
+    rows = host.locator(".path li").count()
+    tour = host.locator(".tour")
+    tour.get_by_role("button").click()
+    for _ in range(5):
+        tour.get_by_role("button", name="Skip").click()
+        tour.get_by_role("button", name="Next").click()
+    tour.get_by_text("6 of 12").wait_for()
+    expect(unfolded).to_have_attribute("aria-expanded", "true")
+    tour.get_by_role("button", name="End").click()
+    expect(unfolded).to_have_attribute("aria-expanded", before)
+    assert host.locator(".path li").count() == rows
+
+
 def test_the_tour_marks_what_changed_and_shows_the_previous_value(explainer):
     """Without GRPE's value term, the maps of all layers but the first change."""
     host = explainer()

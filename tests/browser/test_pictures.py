@@ -515,20 +515,77 @@ def picture(opened, alone):
     return lambda name: opened(alone[name], name)
 
 
-def test_in_print_a_picture_that_no_reader_came_near_is_its_still(page, book, errors):
-    page.goto(f"{book}/{PAGES['transformer']}.html")
-    page.evaluate("window.bookReady")
-    host = page.locator("#transformer")
-    assert host.locator("noscript").count() == 1
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+OF_WEIGHTS = "(_, weights) => weights.map(gtcourse.colors.ofWeight)"  # [r, g, b] of each
+
+
+def test_a_picture_that_cannot_be_loaded_shows_its_still_until_the_reader_comes_again(page, alone):
+    page.route("**/bias.data.js", lambda route: route.abort())
+    page.goto(alone["bias"])
+    host = page.locator("#bias")
+    host.evaluate(COME_NEAR)
+    said = host.get_by_text("What you can play with here could not be loaded.")
+    said.wait_for()
     still = host.locator("img")
-    page.wait_for_function("still => still.complete", arg=still.element_handle())
-    assert still.evaluate("still => still.naturalWidth") > 0
-    assert host.locator("noscript").count() == 0  # pictures.css keeps room for it
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert still.count() == 0
+    expect(still).to_be_visible()
+    page.wait_for_function("() => document.querySelector('#bias img').naturalWidth > 300")
+    assert not host.get_by_text("With scripts enabled").is_visible()
+    page.unroute("**/bias.data.js")
+    host.evaluate("place => { place.style.marginTop = '9999px'; scrollTo(0, 0); }")
+    page.evaluate(FRAMES)
+    assert said.count() == 1
     host.evaluate(COME_NEAR)
     host.locator("[role=status]").wait_for()
+    assert said.count() == still.count() == 0
+
+
+def test_a_widget_that_cannot_be_loaded_keeps_its_table_and_says_so(page, book):
+    page.route("**/widgets/*.js", lambda route: route.abort())
+    page.goto(f"{book}/notebooks/01_self_attention.html", wait_until="domcontentloaded")
+    host = page.locator("[data-attention]").first
+    host.evaluate(COME_NEAR)
+    host.get_by_text("could not be loaded").wait_for()
+    assert host.locator("table").is_visible()
+
+
+def test_a_picture_that_is_not_loaded_yet_is_printed_as_its_still(page, alone):
+    page.route("**/bias.data.js", lambda route: None)  # which is never answered
+    page.goto(alone["bias"], wait_until="domcontentloaded")
+    still = page.locator("#bias .still")
+    assert not still.is_visible()
+    room = page.locator("#bias").bounding_box()["height"]
+    printed = page.pdf().count(b"/Subtype /Image")
+    page.emulate_media(media="print")
+    expect(still).to_be_visible()
+    assert page.locator("#bias").bounding_box()["height"] < room  # no more than the still needs
+    page.emulate_media(media="screen")
+    still.evaluate("still => still.remove()")
+    assert page.pdf().count(b"/Subtype /Image") == printed - 1
+
+
+@pytest.mark.parametrize("name", ["bias", "metro"])
+def test_a_link_to_a_picture_that_is_not_loaded_yet_leads_to_it(page, book, name):
+    page.goto(f"{book}/{PAGES[name]}.html", wait_until="domcontentloaded")
+    host = page.locator(f"#{name}")
+    assert host.locator("[role=status]").count() == 0
+    page.locator(f'p a[href="#{name}"]').evaluate("link => link.click()")
+    host.locator("[role=status]").wait_for()
+    page.evaluate(FRAMES)
+    bar = page.locator(".bd-header-article").bounding_box()["height"]
+    assert 0 <= host.bounding_box()["y"] < bar + 100
+
+
+@pytest.mark.parametrize("name", ["bias", "forget", "ink", "metro"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_scale_of_weights_names_the_weight_in_the_middle_of_its_colours(
+    picture, page, name, scheme
+):
+    page.emulate_media(color_scheme=scheme)
+    host = picture(name)
+    scale = host.locator(".scale").first
+    assert scale.inner_text().split()[-3:] == ["0", "0.25", "1"]
+    middle = host.evaluate(OF_WEIGHTS, [0.25])[0]
+    stops = scale.locator("i").first.evaluate("half => half.style.background").split("rgb(")[1:]
+    assert stops[len(stops) // 2].startswith(", ".join(map(str, middle)) + ")")
 
 
 @pytest.mark.parametrize("where", sorted(set(PAGES.values())))
@@ -620,12 +677,8 @@ def test_a_model_without_rings_shows_its_own_prediction_and_filters(picture):
             .tolist()
             for state in ("with", "without")
         ]
-        # One scale for all: the larger a weight, the less green its colour.
-        both = sorted(zip(rows[0] + rows[1], colors[0] + colors[1], strict=True))
-        greens = [int(color.split(",")[1]) for _, color in both]
-        assert greens == sorted(greens, reverse=True)
-        assert greens[-1] < greens[0]
-        assert len(colors[0]) == len(molecule["symbols"])
+        expected = [host.evaluate(OF_WEIGHTS, [share / 255 for share in row]) for row in rows]
+        assert colors == [[f"rgb({r},{g},{b})" for r, g, b in row] for row in expected]
     atom = host.locator(".atom[aria-pressed=true]")
     before = atom.get_attribute("data-atom")
     atom.press("ArrowRight")
@@ -835,15 +888,14 @@ def test_on_a_phone_the_bet_says_tap_and_names_only_ends_and_heteroatoms(browser
 
 def test_the_metros_weights_and_outputs_become_those_of_the_next_station(picture, page):
     host = picture("metro")
-    greens = """canvas => {
+    drawn = """canvas => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-        return [...data].filter((_, at) => at % 4 === 1);
+        const cells = Array.from({ length: data.length / 4 }, (_, cell) => 4 * cell);
+        return cells.map((at) => [...data.slice(at, at + 3)]);
     }"""
     weights = numbers(stored("metro")["legs"]["channels"]["weights"][0])
-    shown = host.locator("[data-side=here] .weights").evaluate(greens)
-    ordered = [green for _, green in sorted(zip(weights, shown, strict=True))]
-    assert ordered[-1] < ordered[0]  # the larger a weight, the less green its colour
-    assert all(later <= green for green, later in pairwise(ordered))
+    expected = host.evaluate(OF_WEIGHTS, [weight / 100 for weight in weights])
+    assert host.locator("[data-side=here] .weights").evaluate(drawn) == expected
     pixels = "canvas => [...canvas.getContext('2d').getImageData(0, 0, canvas.width, 16).data]"
 
     def differ(kind):

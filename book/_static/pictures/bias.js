@@ -7,7 +7,7 @@
 (function (data) {
   "use strict";
   const { number, softmax } = gtcourse.layers;
-  const { ofWeight, ramp, watch } = gtcourse.colors;
+  const { ofWeight, ofWeights, watch } = gtcourse.colors;
   const { molecules, scalars: trained } = data;
   const H = trained.length;
   const NAME = "bias.encodings.0.scalars.weight";  // in the model: a row for each distance, the first for none
@@ -70,7 +70,7 @@
     <div class="question"></div>
     <div class="choose"><div class="choices" role="group" aria-label="head"><span>head</span>${trained.map((_, head) => `<button type="button" data-head="${head}">${head + 1}</button>`).join("")}</div>
     <div class="choices" role="group" aria-label="molecule">${molecules.map(({ name }, which) => `<button type="button" data-molecule="${which}">${name}</button>`).join("")}</div></div>
-    <div class="two"><figure><div class="drawing"></div><figcaption><span class="who"></span><span class="scale">0 <i></i> 1</span></figcaption>
+    <div class="two"><figure><div class="drawing"></div><figcaption><span class="who"></span><span class="scale"></span></figcaption>
       <p class="said" role="status"></p></figure>
       <figure><svg class="bars" role="group" aria-label="scalars by distance, and the share of the atom’s weight at each distance"></svg>
       <div class="choices" role="group" aria-label="scalars"><span class="of-head"></span>${Object.keys(PRESETS).map((name) => `<button type="button" data-preset="${name}">${name}</button>`).join("")}
@@ -150,7 +150,7 @@
       each.classList.toggle("chosen", i === state.atom);
     });
     find(".who").innerHTML = `Attention of <b>${nameOf(state.atom)}</b> in head ${head + 1}:`;
-    find(".scale i").style.background = ramp("weight");
+    find(".scale").innerHTML = ofWeights();
     all(".bars .title")[1].textContent = `share of ${nameOf(state.atom)}’s weight at this distance`;
     const high = (b) => ZERO - TALL * b / REACH;
     const bar = (part, top, bottom) => {

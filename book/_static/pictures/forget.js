@@ -4,7 +4,7 @@
 (function (data) {
   "use strict";
   const { number } = gtcourse.layers;
-  const { ofWeight, ramp, watch } = gtcourse.colors;
+  const { ofWeight, ofWeights, watch } = gtcourse.colors;
   const { channels, molecules } = data;
   const place = document.getElementById("forget");
   if (!place) return;
@@ -23,7 +23,7 @@
     <div class="choices" role="group" aria-label="molecule">${molecules.map(({ name }, at) => `<button type="button" data-molecule="${at}">${name}</button>`).join("")}</div>
     <div class="choices" role="group" aria-label="ring feature"><span>the model is told</span>${STATES.map(([name, words]) => `<button type="button" data-state="${name}">${words}</button>`).join("")}</div>
     <div class="two"><figure><div class="drawing"></div>
-      <figcaption><span class="who"></span> <span class="scale">0 <i></i> 1</span></figcaption>
+      <figcaption><span class="who"></span> <span class="scale"></span></figcaption>
       <label class="ride"><span>channel</span><input type="range" min="1" max="${channels}" step="1" data-channel><output></output></label></figure>
       <figure><svg class="line" role="img"></svg><p class="said" role="status"></p></figure></div>`;
   const find = (selector) => place.querySelector(selector);
@@ -61,7 +61,7 @@
       each.setAttribute("aria-pressed", i === atom);
       each.setAttribute("tabindex", i === atom ? 0 : -1);
     });
-    find(".scale i").style.background = ramp("weight");
+    find(".scale").innerHTML = ofWeights();
     find(".who").textContent = `attention of ${nameOf(atom)}, first layer`;
     find("[data-channel]").value = channel;
     find(".ride output").textContent = channel;

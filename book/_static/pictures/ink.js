@@ -53,7 +53,7 @@
     <div class="ride hold"><span class="which"></span><input type="range" min="0" max="16" aria-label="layers"></div>
     <div class="heads">${Object.entries(HEADS).map(([head, title], at) => `<figure data-head="${head}"><b>${title}</b>
       <svg role="group" aria-label="${title}"${at ? ' aria-hidden="true"' : ""}></svg><figcaption></figcaption></figure>`).join("")}</div>
-    <p class="scale">share of a node’s vector 0 <i></i> 1</p>
+    <p class="scale">share of a node’s vector <span></span></p>
     <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
@@ -84,7 +84,7 @@
     const n = away.length;
     const far = away.indexOf(Math.max(...away));
     find("input").value = layers;
-    find(".scale i").style.background = gtcourse.colors.ramp("weight");
+    find(".scale span").innerHTML = gtcourse.colors.ofWeights();
     find(".which").textContent = `after ${layers} layer${layers === 1 ? "" : "s"}`;
     for (const [head, shares] of Object.entries(found)) {
       const figure = find(`[data-head=${head}]`);

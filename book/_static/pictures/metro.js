@@ -28,7 +28,7 @@
     EGT: [["EGT", "gates"], ["EGT-U", "clip"], ["bias attention", "bias"], ["Transformer"]],
   };
   const LAST = legs.bias.gaps.length - 1;
-  const { ofWeight, ramp, shade, watch } = gtcourse.colors;
+  const { ofWeight, ofWeights, ramp, shade, watch } = gtcourse.colors;
   const LARGEST = 2;  // an output with the full colour
   let line = "CSA";
   let at = 0;
@@ -47,7 +47,7 @@
     <div class="ride"><span class="which"></span><input type="range" min="0" step="1" aria-label="place on the line"></div>
     <p class="equation"></p>
     <div class="sides">${panel("here")}${panel("there")}</div>
-    <p class="key">The row of ${atom} in each channel: its weights, after the gate if there is one <span class="scale">0 <i class="of-weights"></i> 1</span>,
+    <p class="key">The row of ${atom} in each channel: its weights, after the gate if there is one <span class="scale of-weights"></span>,
       and its output <span class="scale">−${LARGEST} <i class="of-output"></i> ${LARGEST}</span></p>
     <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
@@ -92,7 +92,7 @@
   }
 
   function show() {
-    find(".of-weights").style.background = ramp("weight");
+    find(".of-weights").innerHTML = ofWeights();
     find(".of-output").style.background = ramp("number");
     const [from, what] = LINES[line][leg()];
     const [to] = LINES[line][leg() + 1];

@@ -41,10 +41,14 @@ gtcourse.colors = (function () {
   const css = (parts) => `rgb(${parts.join(",")})`;
   const ramp = (kind) => `linear-gradient(to right,${stops(kind).join(",")})`;
 
+  /** The scale of weights below a picture. Halfway along its colours stands what has its square root halfway, 0.25. */
+  const ofWeights = () => [0, 1].map((half) =>
+    `${half ? "0.25" : "0"} <i style="background:${ramp("weight")};background-size:200% 100%;background-position-x:${100 * half}%"></i>`).join(" ") + " 1";
+
   function watch(redraw) {
     new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   }
 
-  return { css, ink, ofWeight, onScale, ramp, shade, watch };
+  return { css, ink, ofWeight, ofWeights, onScale, ramp, shade, watch };
 })();

@@ -24,7 +24,8 @@
   const MANY = 1000;  // from here on, exponentials are written without decimals
   const ALWAYS = 3;  // so many of the largest weights of a row are named
   const TALL = 4;  // times the uniform weight: no smaller weight has a bar of full height
-  const LATER = new Set(["value", "message", "gathered", "before", "output", "joined", "network", "after", "next", "trail"]);  // of the path, folded at first
+  // The rows of the path that are folded at first.
+  const LATER = new Set(["value", "message", "gathered", "before", "output", "joined", "network", "after", "next", "trail"]);
   const COMPONENTS = 4;  // so many of a query and a key are written
 
   async function fetched(model) {
@@ -698,6 +699,7 @@
     const length = (values) => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0));
 
     const unfolded = new Set();  // of the path: "content", "later", "steps"
+    let unfoldedByTour = null;  // what its last step unfolded, and the next visit folds
     const folds = (what, words) => (state.beside ? words : `<button class="fold" data-unfold="${what}" aria-expanded="${unfolded.has(what)}">${words}</button>`);
 
     /** The dot product of a query and a key, with its first components. */
@@ -1210,6 +1212,8 @@
         scope: "weight", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, outline: [], beside: against, second: second ?? startOf(against) }, place,
       { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changed) } });
       state.layer = Math.min(state.layer, model.layers - 1);
+      unfolded.delete(unfoldedByTour);
+      unfoldedByTour = unfolded.has(unfold) ? null : unfold;
       if (unfold) unfolded.add(unfold);
       state.removed.set(state.molecule, new Set((without ?? []).filter((atom) => atom < state.molecule.x.length)));
       start();
