@@ -72,7 +72,7 @@ def page(window):
         window.evaluate("localStorage.clear()")
     window.goto("about:blank")
     window.set_viewport_size(chromium.LAPTOP)
-    window.emulate_media(color_scheme="light", reduced_motion="reduce")
+    window.emulate_media(media="screen", color_scheme="light", reduced_motion="reduce")
     window.mouse.move(0, 0)
     yield window
     window.unroute_all(behavior="ignoreErrors")

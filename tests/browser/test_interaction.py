@@ -34,6 +34,19 @@ def test_solutions_are_collapsed(chapter, number):
     assert solutions.evaluate_all("all => all.some((one) => one.open)") is False
 
 
+def test_each_button_of_the_header_shows_that_it_has_the_focus(page, book):
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{book}/book/explainer.html", wait_until="domcontentloaded")
+    page.evaluate("window.bookReady")
+    buttons = page.locator(".bd-header-article button:visible")
+    assert buttons.count() >= 5
+    page.keyboard.press("Tab")  # so that the browser shows the focus
+    for button in buttons.all():
+        button.focus()
+        ring = button.evaluate("button => getComputedStyle(button).outline")
+        assert "solid 3px" in ring
+
+
 def test_the_table_of_contents_highlights_the_section_in_view(chapter):
     page = chapter("01")
     page.set_viewport_size({"width": 1280, "height": 800})

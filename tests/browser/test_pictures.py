@@ -553,11 +553,12 @@ def test_a_picture_that_is_not_loaded_yet_is_printed_as_its_still(page, alone):
     still = page.locator("#bias .still")
     assert not still.is_visible()
     room = page.locator("#bias").bounding_box()["height"]
-    printed = page.pdf().count(b"/Subtype /Image")
     page.emulate_media(media="print")
     expect(still).to_be_visible()
     assert page.locator("#bias").bounding_box()["height"] < room  # no more than the still needs
-    page.emulate_media(media="screen")
+    still.scroll_into_view_if_needed()
+    page.wait_for_function("() => document.querySelector('#bias .still img').naturalWidth > 300")
+    printed = page.pdf().count(b"/Subtype /Image")
     still.evaluate("still => still.remove()")
     assert page.pdf().count(b"/Subtype /Image") == printed - 1
 

@@ -42,8 +42,11 @@ gtcourse.colors = (function () {
   const ramp = (kind) => `linear-gradient(to right,${stops(kind).join(",")})`;
 
   /** The scale of weights below a picture. Halfway along its colours stands what has its square root halfway, 0.25. */
-  const ofWeights = () => [0, 1].map((half) =>
-    `${half ? "0.25" : "0"} <i style="background:${ramp("weight")};background-size:200% 100%;background-position-x:${100 * half}%"></i>`).join(" ") + " 1";
+  const ofWeights = () => {
+    const halves = [0, 1].map((half) =>
+      `${half ? "0.25" : "0"} <i style="background:${ramp("weight")};background-size:200% 100%;background-position-x:${100 * half}%"></i>`);
+    return `<span style="white-space:nowrap">${halves.join(" ")} 1</span>`;
+  };
 
   function watch(redraw) {
     new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
