@@ -8,8 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
-from pathlib import Path
 
+from rewriting import of_every_page
 from strokes import short_path
 
 DRAWING = re.compile(r'(<svg\b[^>]*\brole="img"[^>]*>)(.*?</svg>)', re.DOTALL)
@@ -172,15 +172,7 @@ def named(letter: str, content: str) -> str:
     return name
 
 
-def shorten_pages(app, error) -> None:
-    if error is not None or app.builder.format != "html":
-        return
-    for path in Path(app.outdir).rglob("*.html"):
-        page = path.read_text(encoding="utf-8")
-        if (changed := with_short_drawings(page)) != page:
-            path.write_text(changed, encoding="utf-8")
-
-
 def setup(app):
-    app.connect("build-finished", shorten_pages, priority=902)  # after slim.py's single glyphs
+    rewrite = of_every_page(with_short_drawings)
+    app.connect("build-finished", rewrite, priority=902)  # after slim.py's single glyphs
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,8 @@ folded everywhere have none.
 
 import re
 from html import escape, unescape
-from pathlib import Path
+
+from rewriting import of_every_page
 
 MOST = 15  #: lines that are not folded
 
@@ -49,15 +50,7 @@ def title(lines: list[str]) -> str:
     return f"Defines {defined[1]}" if defined else "Code"
 
 
-def fold_pages(app, error) -> None:
-    if error is not None or app.builder.format != "html":
-        return
-    for path in Path(app.outdir).rglob("*.html"):
-        page = path.read_text(encoding="utf-8")
-        if (changed := with_folds(page)) != page:
-            path.write_text(changed, encoding="utf-8")
-
-
 def setup(app):
-    app.connect("build-finished", fold_pages, priority=905)  # after slim.py, before lines.py
+    rewrite = of_every_page(with_folds)
+    app.connect("build-finished", rewrite, priority=905)  # after slim.py, before lines.py
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,7 +7,8 @@ break there as well, and after "/".
 
 import re
 from html import unescape
-from pathlib import Path
+
+from rewriting import of_every_page
 
 LONG = 38  #: characters in the row of a narrow phone
 WORD = 34  #: of a word; it stands further to the right
@@ -89,15 +90,11 @@ def breakable(part: re.Match) -> str:
     return opening + BREAK.sub("<wbr>", inside or plain) + closing + other
 
 
-def mark_pages(app, error) -> None:
-    if error is not None or app.builder.format != "html":
-        return
-    for path in Path(app.outdir).rglob("*.html"):
-        page = path.read_text(encoding="utf-8")
-        if (changed := with_breakable_names(with_long_lines(page))) != page:
-            path.write_text(changed, encoding="utf-8")
+def with_breaks(page: str) -> str:
+    return with_breakable_names(with_long_lines(page))
 
 
 def setup(app):
-    app.connect("build-finished", mark_pages, priority=910)  # after slim.py took marks away
+    rewrite = of_every_page(with_breaks)
+    app.connect("build-finished", rewrite, priority=910)  # after slim.py took marks away
     return {"parallel_read_safe": True, "parallel_write_safe": True}

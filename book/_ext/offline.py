@@ -7,6 +7,8 @@ loaded.
 import re
 from pathlib import Path
 
+from rewriting import of_every_page
+
 INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
 )
@@ -61,18 +63,12 @@ def drop_fontawesome(app, error) -> None:
     styles.write_text(ICONS.sub("", styles.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def drop_scripts(app, error) -> None:
+def without_scripts(page: str) -> str:
     """The search page has its own index of sections; the theme loads Sphinx's on every page.
 
     The theme also names the script of the icons, which is not there.
     """
-    if error is not None or app.builder.format != "html":
-        return
-    for path in Path(app.outdir).rglob("*.html"):
-        text = path.read_text(encoding="utf-8")
-        less = light(FONTAWESOME.sub("", INDEX.sub("", text)))
-        if less != text:
-            path.write_text(less, encoding="utf-8")
+    return light(FONTAWESOME.sub("", INDEX.sub("", page)))
 
 
 def light(text: str) -> str:
@@ -89,6 +85,6 @@ def setup(app):
     app.connect("html-page-context", drop_unused, priority=900)
     app.connect("html-page-context", guard, priority=900)
     app.connect("build-finished", drop_fontawesome)
-    app.connect("build-finished", drop_scripts)
+    app.connect("build-finished", of_every_page(without_scripts))
     app.add_css_file("icons.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -786,6 +786,13 @@ def test_the_field_of_a_molecule_says_what_smiles_are_and_grows_over_its_neighbo
     assert "SMILES: a line of text" in host.locator(".heard").inner_text()
     assert box_of(field)["width"] > 1.8 * narrow
     assert [box_of(place) for place in places] == before
+    field.fill("CCO")
+    field.press("Enter")
+    expect(host.locator(".picker summary")).to_have_text("your molecule")
+    assert box_of(field)["width"] == narrow
+    places[-1].click(trial=True)  # which the field no longer covers
+    field.press("Backspace")
+    assert box_of(field)["width"] > 1.8 * narrow
     host.locator(".prediction").click()
     assert host.locator(".heard").inner_text() == ""
 

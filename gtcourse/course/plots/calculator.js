@@ -42,6 +42,7 @@
       .bars { grid-template-columns: auto auto 1fr; }
       .bars button { grid-row: calc(2 * var(--row) + 2); min-height: 1.9rem; display: flex; align-items: center; }
       .bars .number { grid-area: calc(2 * var(--row) + 2) / 2; }
+      .bars :is(button, .number) { position: relative; background: var(--pst-color-background, Canvas); }  /* over the lines */
       .bar { grid-area: calc(2 * var(--row) + 3) / 1 / auto / -1; margin-bottom: .3rem; }
       .axis { grid-column: 1 / -1; }
       .ticks { grid-row: calc(2 * var(--rows) + 2); }

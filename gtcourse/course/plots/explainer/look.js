@@ -291,9 +291,10 @@ gtcourse.look = (function () {
     @container (min-width: 821px) {
       .own { position: relative; }
       .own input { width: 9.2rem; }
-      .own:focus-within { z-index: 5; margin-right: -11rem; }  /* it grows over what is beside it, so that nothing moves */
-      .own:focus-within input { width: 20.2rem; }
-      .own:focus-within > * { background: var(--page); }
+      /* Until its molecule is read, it grows over what is beside it, so that nothing moves. */
+      .own:not(.read):focus-within { z-index: 5; margin-right: -11rem; }
+      .own:not(.read):focus-within input { width: 20.2rem; }
+      .own:not(.read):focus-within > * { background: var(--page); }
       .heard { position: absolute; z-index: 6; min-height: 0; top: var(--below); left: var(--left); max-width: min(34rem, calc(100% - var(--left))); }
       .heard span:not(:empty) { padding: .3rem .6rem; border: 1px solid #d1495b; border-left-width: 4px; border-radius: .4rem; box-shadow: 0 .3rem .8rem #0003; }
     }

@@ -1261,7 +1261,10 @@
     const bar = new ResizeObserver(placeHeard);
     for (const part of find(".bar").children) bar.observe(part);
 
-    find(".own").addEventListener("input", () => tell(""));
+    find(".own").addEventListener("input", () => {
+      find(".own").classList.remove("read");
+      tell("");
+    });
     find(".own").addEventListener("focusin", () => { if (!find(".own input").value) tell(HINT); });
     find(".own").addEventListener("focusout", () => { if (find(".heard").matches(".hint")) tell(""); });
     find(".own").addEventListener("submit", (event) => {
@@ -1270,6 +1273,7 @@
       const molecule = result && (listedAs(text) ?? heard(text, `Still showing ${nameOfMolecule(state.molecule)}.`));
       if (!molecule) return;
       if (!molecule.own) tell("");
+      find(".own").classList.add("read");
       takeMolecule(molecule);
       start();
       if (state.model.kind === "egt" && molecule.open) {
