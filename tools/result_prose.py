@@ -619,7 +619,7 @@ DIVERGENCE: dict[str, Callable[[], Numbers]] = {
         "first": jump("cpu"),
         **jump_of_control(),
     },
-    "with both seeds, the last of them in epoch {control}": jump_of_control,
+    "and none later than in epoch {control}": jump_of_control,
     "the control jumped {later} epochs later than": jump_of_control,
     "After {epochs} epochs its loss has not jumped": lambda: {"epochs": len(bounded())},
     (

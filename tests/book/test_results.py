@@ -125,7 +125,7 @@ def test_the_trials_that_chapters_mention_are_recorded():
     short = found["short_walks"]
     two = numbers(short["2 steps"], 1)
     four = numbers(short["4 steps"], 1)
-    assert f"they reached {two} %, and four steps {four} %." in chapter("04")
+    assert f"it reached {two} %, and with four steps {four} %." in chapter("04")
     degrees = found["degrees_for_walks"]
     assert f"GIN without walks reached {numbers(degrees['nothing'], 1)} %" in chapter("04")
     assert f"It reached {numbers(degrees['degrees'], 1)} %" in chapter("04")
@@ -245,7 +245,7 @@ def test_chapter_08_reads_the_preferences_of_heads_from_its_own_output():
     assert f"in the recorded model it is {float(other):.0f} times" in text
     assert f"the strongest of the twenty untrained models reaches {float(most):.0f}." in text
     assert f"In the untrained models, {fewest_heads} to {most_heads} of the 32 heads" in text
-    assert f"with {own_heads} and {other_heads} such heads, do not leave this range" in text
+    assert f"with {own_heads} and {other_heads} such heads, lie within this range" in text
     assert int(fewest_heads) < int(other_heads) < int(own_heads) <= int(most_heads)
     assert float(most) < min(float(own), float(other))
 
@@ -308,7 +308,7 @@ def test_chapter_05_states_the_recorded_accuracies_on_cycles():
     one_sided = f"reaches {percent('one-sign')} % with the three seeds"
     assert f"{one_sided}, and SignNet {percent('signnet')} %" in text
     assert f"the same networks applied to ones, reaches {percent('constant')} %" in text
-    assert f"by construction and reaches {percent('mlp')} %" in text
+    assert f"by construction ({percent('mlp')} %)" in text
     assert f"better than the linear map of the entries: it reaches {percent('absolute')} %" in text
     degrees = percent("curve-degrees")
     assert f"GatedGCN reaches only {degrees} % in recorded runs of 20 epochs" in text
