@@ -1,4 +1,4 @@
-"""What chapter 10 says of each model of the leaderboard is so in its configuration."""
+"""Chapter 10's table has the readout and the normalisation of each model of the leaderboard."""
 
 import ast
 import re
@@ -15,8 +15,8 @@ from tests.graphs.small import graph_of
 from tools.paths import ROOT
 
 CHAPTER = (ROOT / "book/chapters/10_one_framework.md").read_text(encoding="utf-8")
-READS = ast.literal_eval(re.search(r"^READS = (\{.*?^\})", CHAPTER, re.M | re.S)[1])
-EACH_MODEL = pytest.mark.parametrize("name", READS)
+DESCRIBED = ast.literal_eval(re.search(r"^DESCRIBED = (\{.*?^\})", CHAPTER, re.M | re.S)[1])
+EACH_MODEL = pytest.mark.parametrize("name", DESCRIBED)
 
 
 def built(name: str) -> nn.Module:
@@ -48,12 +48,12 @@ def predicts_the_same_for_all_sizes(model: BagTransformer) -> bool:
 
 
 def test_the_table_has_every_model_of_the_leaderboard():
-    assert {f"{name}-100k" for name in READS} == set(ENTRIES)
+    assert {f"{name}-100k" for name in DESCRIBED} == set(ENTRIES)
 
 
 @EACH_MODEL
 def test_the_table_has_each_models_normalisation(name):
-    _, normalisation, _ = READS[name]
+    _, normalisation, _ = DESCRIBED[name]
     kinds = {"batch": (NodeBatchNorm, nn.BatchNorm1d), "layer": (nn.LayerNorm,)}
     modules = [*built(name).modules()]
     found = {kind for kind, norms in kinds.items() for part in modules if isinstance(part, norms)}
@@ -62,5 +62,5 @@ def test_the_table_has_each_models_normalisation(name):
 
 @EACH_MODEL
 def test_the_table_has_each_models_readout(name):
-    readout, _, _ = READS[name]
+    readout, _, _ = DESCRIBED[name]
     assert readout_of(built(name)) == readout
