@@ -57,6 +57,8 @@ def article(html: str, name: str, joined: list[str]) -> str:
     part = BeautifulSoup(html, "html.parser").select_one("article.bd-article")
     for piece in part.select(SCREEN):
         piece.decompose()
+    for invitation in part.select("noscript > .invitation"):
+        invitation.decompose()
     for instead in part.select("noscript"):  # hidden by a browser that runs scripts
         instead.unwrap()
     for folded in part.select("details"):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
 
-from rewriting import of_every_page
+from pages import built, update
 from strokes import short_path
 
 DRAWING = re.compile(r'(<svg\b[^>]*\brole="img"[^>]*>)(.*?</svg>)', re.DOTALL)
@@ -172,7 +172,11 @@ def named(letter: str, content: str) -> str:
     return name
 
 
+def shorten(app, error) -> None:
+    for path, page in built(app, error):
+        update(path, page, with_short_drawings(page))
+
+
 def setup(app):
-    rewrite = of_every_page(with_short_drawings)
-    app.connect("build-finished", rewrite, priority=902)  # after slim.py's single glyphs
+    app.connect("build-finished", shorten, priority=902)  # after slim.py's single glyphs
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,7 +9,7 @@ folded everywhere have none.
 import re
 from html import escape, unescape
 
-from rewriting import of_every_page
+from pages import built, update
 
 MOST = 15  #: lines that are not folded
 
@@ -50,7 +50,11 @@ def title(lines: list[str]) -> str:
     return f"Defines {defined[1]}" if defined else "Code"
 
 
+def fold_code(app, error) -> None:
+    for path, page in built(app, error):
+        update(path, page, with_folds(page))
+
+
 def setup(app):
-    rewrite = of_every_page(with_folds)
-    app.connect("build-finished", rewrite, priority=905)  # after slim.py, before lines.py
+    app.connect("build-finished", fold_code, priority=905)  # after slim.py, before lines.py
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,7 @@ break there as well, and after "/".
 import re
 from html import unescape
 
-from rewriting import of_every_page
+from pages import built, update
 
 LONG = 38  #: characters in the row of a narrow phone
 WORD = 34  #: of a word; it stands further to the right
@@ -94,7 +94,11 @@ def with_breaks(page: str) -> str:
     return with_breakable_names(with_long_lines(page))
 
 
+def break_lines(app, error) -> None:
+    for path, page in built(app, error):
+        update(path, page, with_breaks(page))
+
+
 def setup(app):
-    rewrite = of_every_page(with_breaks)
-    app.connect("build-finished", rewrite, priority=910)  # after slim.py took marks away
+    app.connect("build-finished", break_lines, priority=910)  # after slim.py took marks away
     return {"parallel_read_safe": True, "parallel_write_safe": True}

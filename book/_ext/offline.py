@@ -7,7 +7,7 @@ loaded.
 import re
 from pathlib import Path
 
-from rewriting import of_every_page
+from pages import built, update
 
 INDEX = re.compile(
     r'<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>'
@@ -76,6 +76,11 @@ def light(text: str) -> str:
     return AUTO.sub(r'\1"light"', text, count=1)
 
 
+def drop_scripts(app, error) -> None:
+    for path, page in built(app, error):
+        update(path, page, without_scripts(page))
+
+
 def guard(app, page, template, context, doctree) -> None:
     meta = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     context["metatags"] = meta + context.get("metatags", "")
@@ -85,6 +90,6 @@ def setup(app):
     app.connect("html-page-context", drop_unused, priority=900)
     app.connect("html-page-context", guard, priority=900)
     app.connect("build-finished", drop_fontawesome)
-    app.connect("build-finished", of_every_page(without_scripts))
+    app.connect("build-finished", drop_scripts)
     app.add_css_file("icons.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

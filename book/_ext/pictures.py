@@ -65,48 +65,63 @@ PICTURES = {  # by name: the page and the heading of the section
     "bet": ("notebooks/11_what_attention_sees", "is-an-estimate-right"),
     "padding": ("notebooks/12_from_a_laptop_to_a_cluster", "how-much-is-padding"),
 }
-INSTEAD = {
+INVITATIONS = {
     "score": "With scripts enabled, you can move the scores of four tokens here, and see how the "
-    "weights and the weighted mean follow. The picture shows a query that asks for red.",
+    "weights and the weighted mean follow.",
     "stack": "With scripts enabled, you can pass tokens through twelve blocks here, with "
-    "and without residual connections and norms. The picture shows all of their outputs.",
+    "and without residual connections and norms.",
     "transformer": "With scripts enabled, you can follow a batch through the Transformer here, "
     "and move the norms from the residual streams, on which the sums are formed, to the inputs of "
     "the sub-layers (section 2.9).",
-    "basis": "With scripts enabled, you can turn the basis of an eigenspace here. The picture "
-    "shows one of infinitely many bases, and for comparison an eigenvalue that does not repeat.",
+    "basis": "With scripts enabled, you can turn the basis of an eigenspace here.",
     "ink": "With scripts enabled, you can drop ink on a node here and follow it through the layers "
-    "of a head that attends to neighbours, one that attends to all nodes, and both. The picture "
-    "shows a path of eight nodes after two layers.",
-    "flip": "With scripts enabled, you can flip the signs of eigenvectors here. The picture shows "
-    "caffeine after a flip. The outputs of φ have changed, and SignNet’s sum has not.",
+    "of a head that attends to neighbours, one that attends to all nodes, and both.",
+    "flip": "With scripts enabled, you can flip the signs of eigenvectors here.",
     "bias": "With scripts enabled, you can change the scalars of a trained Graphormer here, "
-    "and see how an atom’s attention and the prediction respond. The picture shows the attention "
-    "of atom O3 of aspirin in head 6 of layer 1: 0.59 of it goes to the atoms three bonds away. If "
-    "all scalars of this head were 0, only 0.28 would.",
+    "and see how an atom’s attention and the prediction respond.",
     "tour": "With scripts enabled, you can drag the points here, close gates, and watch which "
-    "edges EGT chooses. The picture shows its choice for one set of points.",
+    "edges EGT chooses.",
     "dial": "With scripts enabled, you can turn the dial of the listener puzzle here, and compare "
-    "a head that has a bias with one that has a query context. In the picture the dial is set to "
-    "6. The head with the query context attends to the sign at this distance. The head with the "
-    "bias attends to the sign at distance 3, whatever the dial shows.",
+    "a head that has a bias with one that has a query context.",
     "forget": "With scripts enabled, you can switch off the ring feature of a trained CSA here, "
-    "and see how its prediction and the attention of an atom change. In the picture it is on.",
+    "and see how its prediction and the attention of an atom change.",
     "metro": "With scripts enabled, one layer turns into another here, step by step, until their "
     "weights and outputs are equal.",
     "pair": "With scripts enabled, you can follow one pair of atoms here through the first layers "
-    "of Graphormer, EGT, GRPE and CSA, from the terms of its logit to the message. The picture "
-    "shows the pair C6 and C9 of paracetamol.",
+    "of Graphormer, EGT, GRPE and CSA, from the terms of its logit to the message.",
     "fool": "With scripts enabled, you can draw and erase edges here, until a layer cannot tell "
     "two different graphs apart.",
     "bet": "With scripts enabled, you can bet here on the atom whose removal changes the target "
-    "most, against attention, the gradient, the model’s own edit and the lookup table. In 37 "
-    "molecules with 2 or more end atoms, attention finds it 17 times, gradient × input 15 times, "
-    "the model’s own edit 19 times and the lookup table 22 times; chance would find it 13 times.",
+    "most, against attention, the gradient, the model’s own edit and the lookup table.",
     "padding": "With scripts enabled, you can change the batch size and the number of buckets "
-    "here, and look into each batch. The picture shows an epoch in batches of 64 molecules, "
-    "without buckets: 50 % of the pairs are padding.",
+    "here, and look into each batch.",
 }
+"""For readers without scripts, on a screen; what each invites to does not work on paper."""
+
+SHOWN = {
+    "score": "The picture shows a query that asks for red.",
+    "stack": "The picture shows the tokens after each of twelve blocks.",
+    "basis": "The picture shows one of infinitely many bases, and for comparison an eigenvalue "
+    "that does not repeat.",
+    "ink": "The picture shows a path of eight nodes after two layers.",
+    "flip": "The picture shows caffeine after a flip. The outputs of φ have changed, and SignNet’s "
+    "sum has not.",
+    "bias": "The picture shows the attention of atom O3 of aspirin in head 6 of layer 1: 0.59 of "
+    "it goes to the atoms three bonds away. If all scalars of this head were 0, only 0.28 would.",
+    "tour": "The picture shows which edges EGT chooses for one set of points.",
+    "dial": "In the picture the dial is set to 6. The head with the query context attends to the "
+    "sign at this distance. The head with the bias attends to the sign at distance 3, whatever the "
+    "dial shows.",
+    "forget": "In the picture the ring feature is on.",
+    "pair": "The picture shows the pair C6 and C9 of paracetamol.",
+    "bet": "In 37 molecules with 2 or more end atoms, attention finds the atom whose removal "
+    "changes the target most 17 times, gradient × input 15 times, the model’s own edit 19 times "
+    "and the lookup table 22 times; chance would find it 13 times.",
+    "padding": "The picture shows an epoch in batches of 64 molecules, without buckets: 50 % of "
+    "the pairs are padding.",
+}
+"""What a still shows, where its caption and its drawing do not say it."""
+
 ALT = {
     "score": "Four tokens with their scores and weights, discs of their weights on an axis of "
     "their values, and the weighted mean near the value of the red token.",
@@ -175,10 +190,18 @@ MENTION = re.compile(r"picture\s+(?:below|at\s+the\s+end\s+of\s+this\s+section)"
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
 
 
-def still(name: str, alt: str, words: str = "") -> str:
-    """The picture at its start, for readers without scripts (``tools.stills`` draws it)."""
+def still(name: str, alt: str, invitation: str, shown: str) -> str:
+    """The picture at its start, for readers without scripts or on paper; ``tools.stills`` draws it.
+
+    Args:
+        name: The picture's name.
+        alt: Its text for who cannot see it.
+        invitation: What scripts would let the reader do; it is not printed.
+        shown: What the picture shows; it can be empty.
+    """
     picture = f'<img src="../_static/stills/{name}.webp" alt="{escape(alt)}">'
-    return f"<noscript>{picture}{words and f'<p>{words}</p>'}</noscript>"
+    description = shown and f"<p>{shown}</p>"
+    return f'<noscript>{picture}<p class="invitation">{invitation}</p>{description}</noscript>'
 
 
 def embed(app, document: nodes.document, page: str) -> None:
@@ -194,7 +217,7 @@ def embed(app, document: nodes.document, page: str) -> None:
             continue
         place = (
             f'<div id="{name}" class="picture" data-script="../_static/pictures/{name}.data.js">'
-            f"{still(name, ALT[name], INSTEAD[name])}</div>"
+            f"{still(name, ALT[name], INVITATIONS[name], SHOWN.get(name, ''))}</div>"
         )
         section = sections[heading]
         section.insert(len(own_parts(section)), with_caption(name, place))

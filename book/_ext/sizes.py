@@ -8,6 +8,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+from pages import built, update
 from PIL import Image
 
 PICTURE = re.compile(r'<img\b(?![^>]*\s(?:width|style)=)[^>]*?\ssrc="([^":]*_images/[^":]+)"')
@@ -59,13 +60,8 @@ def with_announced_contents(page: str) -> str:
 
 
 def size_pages(app, error) -> None:
-    if error is not None or app.builder.format != "html":
-        return
-    for path in Path(app.outdir).rglob("*.html"):
-        page = path.read_text(encoding="utf-8")
-        changed = with_announced_contents(with_sizes(page, path.parent))
-        if changed != page:
-            path.write_text(changed, encoding="utf-8")
+    for path, page in built(app, error):
+        update(path, page, with_announced_contents(with_sizes(page, path.parent)))
 
 
 def setup(app):

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import tinycss2
+from pages import built, update
 from tinycss2.ast import Node
 
 OURS = {"book.css", "icons.css", "pictures.css", "print.css"}
@@ -57,11 +58,9 @@ def slim(app, error) -> None:
     root = Path(app.outdir)
     alike = marks_alike(Path(root, "_static/pygments.css").read_text(encoding="utf-8"))
     words = set()
-    for path in root.rglob("*.html"):
-        text = path.read_text(encoding="utf-8")
-        less = without_repeated_glyphs(with_few_marks(text, alike))
-        if less != text:
-            path.write_text(less, encoding="utf-8")
+    for path, page in built(app, error):
+        less = without_repeated_glyphs(with_few_marks(page, alike))
+        update(path, page, less)
         for names in CLASSES.findall(less):
             words.update(names.split())
         for script in SCRIPT.findall(less):

@@ -21,13 +21,13 @@ ALT = (
     "Ten comparisons, six of them from Table 4.1, with nodes coloured by degree. Degrees tell two "
     "of them apart."
 )
-INSTEAD = (
-    "With scripts enabled, you can choose another encoding here. The picture shows the ten "
-    "comparisons with nodes coloured by degree. Rings mark the nodes that are compared."
+INVITATION = "With scripts enabled, you can choose another encoding here."
+SHOWN = (
+    "The picture shows the ten comparisons with nodes coloured by degree. Rings mark the nodes "
+    "that are compared."
 )
-PLACE = (
-    f'<div id="twins" data-script="../_static/twins/wall.js">{still("twins", ALT, INSTEAD)}</div>'
-)
+STILL = still("twins", ALT, INVITATION, SHOWN)
+PLACE = f'<div id="twins" data-script="../_static/twins/wall.js">{STILL}</div>'
 logger = logging.getLogger(__name__)
 
 CIRCULAR = ("CSL", "rook", "ring of 6", "3 steps")

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from docutils import nodes
+from pages import built
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -34,8 +35,8 @@ def separate(app: Sphinx, document: nodes.document, page: str) -> None:
         stored = raw.astext()
         text, count = WIDGET.subn(partial(without_script, static), stored)
         if count < len(STARTS.findall(stored)):
-            expected = "a widget that is not written as plots.interactive writes it stays as stored"
-            logger.warning(expected, location=page)
+            message = "a widget that is not written as plots.interactive writes it stays as stored"
+            logger.warning(message, location=page)
         if count:
             raw.replace_self(nodes.raw(text, text, **raw.attributes))
 
@@ -67,11 +68,8 @@ def remove_stale(app: Sphinx, error: Exception | None) -> None:
     """
     if error is not None or app.builder.format != "html":
         return
-    root = Path(app.outdir)
-    linked: set[str] = set()
-    for page in root.rglob("*.html"):
-        linked.update(LINKED.findall(page.read_text(encoding="utf-8")))
-    for script in Path(root, "_static", "widgets").glob("*.js"):
+    linked = {script for _, page in built(app, error) for script in LINKED.findall(page)}
+    for script in Path(app.outdir, "_static", "widgets").glob("*.js"):
         if f"widgets/{script.name}" not in linked:
             script.unlink()
 

@@ -533,9 +533,10 @@ function loadWhenNear() {
     try {
       await loadFrom(place.dataset.script);
       observer.unobserve(place);
-      sayNotLoaded(place, false);
+      removeFailure(place);
     } catch {
-      sayNotLoaded(place, true);
+      removeFailure(place);
+      sayNotLoaded(place);
     }
     loading.delete(place);
   }
@@ -558,11 +559,15 @@ function addStill(place) {
   place.append(still);
 }
 
-function sayNotLoaded(place, failed) {
-  place.classList.toggle("failed", failed);
-  place.querySelector(":scope > .not-loaded")?.remove();
-  if (failed) place.append(element("p", { className: "not-loaded d-print-none",
+function sayNotLoaded(place) {
+  place.classList.add("failed");
+  place.append(element("p", { className: "not-loaded d-print-none",
     textContent: "What you can play with here could not be loaded. Scroll away and come back to try again." }));
+}
+
+function removeFailure(place) {
+  place.classList.remove("failed");
+  place.querySelector(":scope > .not-loaded")?.remove();
 }
 
 // A promise that the page has been prepared, for the tests. Pictures to play with come later, when the reader is near.

@@ -1,25 +1,17 @@
 """Captions of tables: the paragraph in italics below a table becomes a numbered caption."""
 
-import importlib
 from types import SimpleNamespace
 
-import pytest
 from docutils import nodes
 from docutils.utils import new_document
 from sphinx.application import Sphinx
 
-from tools.paths import ROOT
+from book._ext import figures, pictures
 
 HTML = SimpleNamespace(builder=SimpleNamespace(format="html"))
 
 
-@pytest.fixture
-def figures(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
-    return importlib.import_module("figures")
-
-
-def test_a_comment_between_a_table_and_its_caption_changes_nothing(figures):
+def test_a_comment_between_a_table_and_its_caption_changes_nothing():
     table = nodes.table()
     caption = nodes.paragraph("", "", nodes.emphasis("", "Errors on ZINC."))
     comment = nodes.raw("", "<!-- end of summary -->", format="html")  # as MyST reads it
@@ -28,7 +20,7 @@ def test_a_comment_between_a_table_and_its_caption_changes_nothing(figures):
     assert [type(node) for node in page] == [nodes.figure, nodes.raw]
 
 
-def test_a_table_above_ordinary_text_has_no_caption(figures):
+def test_a_table_above_ordinary_text_has_no_caption():
     table = nodes.table()
     nodes.container("", table, nodes.paragraph("", "Errors on ZINC."))
     assert figures.with_caption(table) is None
@@ -44,7 +36,7 @@ def cell(html, *classes):
     return document, shown
 
 
-def test_a_table_that_repeats_a_figure_is_folded_below_a_sentence(figures):
+def test_a_table_that_repeats_a_figure_is_folded_below_a_sentence():
     document, shown = cell("<table><tr><td>-2.44</td></tr></table>", "tag_fold-table")
     figures.number_figures(HTML, document, "notebooks/06_graphormer")
     opening, figure, closing = shown
@@ -53,8 +45,7 @@ def test_a_table_that_repeats_a_figure_is_folded_below_a_sentence(figures):
     assert closing.astext() == "</details>"
 
 
-def test_a_widget_is_numbered_among_the_interactive_pictures(figures, monkeypatch):
-    pictures = importlib.import_module("pictures")
+def test_a_widget_is_numbered_among_the_interactive_pictures():
     document, shown = cell('<div data-signs="1a"></div><script>draw();</script>')
     figures.number_figures(HTML, document, "notebooks/04_positional_encodings")
     pictures.number(HTML, document, "notebooks/04_positional_encodings")
@@ -63,7 +54,7 @@ def test_a_widget_is_numbered_among_the_interactive_pictures(figures, monkeypatc
     assert figure[-1].astext() == "Interactive 4.1. Errors."
 
 
-def test_negative_numbers_in_tables_and_drawings_have_a_minus_sign(figures):
+def test_negative_numbers_in_tables_and_drawings_have_a_minus_sign():
     html = '<td style="a">-2.44</td><text x="-3">-5.6</text><td>a-1</td><script>x = -1</script>'
     document, _ = cell(html)
     figures.write_minus_signs(HTML, document, "notebooks/01_self_attention")
@@ -73,7 +64,7 @@ def test_negative_numbers_in_tables_and_drawings_have_a_minus_sign(figures):
     )
 
 
-def test_a_figure_has_one_number(figures, tmp_path):
+def test_a_figure_has_one_number(tmp_path):
     (tmp_path / "conf.py").write_text("extensions = ['figures']\nnumfig = True\n")
     (tmp_path / "a.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"/>')
     (tmp_path / "index.rst").write_text("Page\n====\n\n.. figure:: a.svg\n\n   A caption.\n")

@@ -1,26 +1,17 @@
 """Which sections of a chapter are its core, and how its card lists them."""
 
-import importlib
-
-import pytest
 from bs4 import BeautifulSoup
 
-from tools.paths import ROOT
+from book._ext import core
 
 
-@pytest.fixture
-def core(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
-    return importlib.import_module("core")
-
-
-def test_the_page_for_teachers_names_the_core(core):
+def test_the_page_for_teachers_names_the_core():
     plans = "Read sections 6.1 to 6.3 and section 6.7; chapter 07 needs sections 6.5 and 6.6."
     expected = {"6.1", "6.2", "6.3", "6.5", "6.6", "6.7"}
     assert core.core_sections(plans) == expected
 
 
-def test_three_or_more_sections_in_a_row_are_a_range(core):
+def test_three_or_more_sections_in_a_row_are_a_range():
     assert core.consecutive(["6.1", "6.2", "6.3", "6.5", "6.7", "6.8"]) == [
         ("6.1", "6.3"),
         ("6.5", "6.5"),
@@ -29,7 +20,7 @@ def test_three_or_more_sections_in_a_row_are_a_range(core):
     ]
 
 
-def test_the_dot_of_a_core_section_stands_in_the_line_of_the_last_word(core):
+def test_the_dot_of_a_core_section_stands_in_the_line_of_the_last_word():
     entry = BeautifulSoup(
         '<a class="nav-link"> 3.2 One node <em>at a time</em></a>', "html.parser"
     ).a

@@ -1,14 +1,13 @@
 """The parts of a layer's diagram have the attributes that book/_static/diagram.js reads."""
 
-import importlib
 import json
 
 import pytest
 from bs4 import BeautifulSoup
 from docutils import nodes
 
+from book._ext import diagrams
 from gtcourse.course import plots
-from tools.paths import ROOT
 
 BOXES = {
     "x": (1, 0.3, "$x$\n[N, d]", "node"),
@@ -26,19 +25,13 @@ class App:
 
 
 @pytest.fixture
-def diagrams(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
-    return importlib.import_module("diagrams")
-
-
-@pytest.fixture
 def drawing():
     arrows = "x > sum > out"
     skips = {("x", "out"): 4}
     return plots.diagram(BOXES, arrows, skips=skips, height=1.4, alt="x, sum, out").data
 
 
-def test_boxes_labels_and_arrows_get_the_names_of_the_call(diagrams, drawing):
+def test_boxes_labels_and_arrows_get_the_names_of_the_call(drawing):
     page = BeautifulSoup(diagrams.with_names(drawing), "html.parser")
     (diagram,) = page.select(".diagram")
     assert [box["data-box"] for box in diagram.select(".box")] == list(BOXES)
@@ -48,7 +41,7 @@ def test_boxes_labels_and_arrows_get_the_names_of_the_call(diagrams, drawing):
     assert not [part["id"] for part in diagram.select("[id]") if " " in part["id"]]
 
 
-def test_a_label_becomes_words_and_a_shape(diagrams, drawing):
+def test_a_label_becomes_words_and_a_shape(drawing):
     (diagram,) = BeautifulSoup(diagrams.with_names(drawing), "html.parser").select(".diagram")
     assert json.loads(diagram["data-boxes"]) == {
         "x": ["x", "[N, d]"],
@@ -57,7 +50,7 @@ def test_a_label_becomes_words_and_a_shape(diagrams, drawing):
     }
 
 
-def test_a_page_loads_the_script_once_and_other_drawings_stay(diagrams, drawing):
+def test_a_page_loads_the_script_once_and_other_drawings_stay(drawing):
     other = "<div><svg></svg></div>"
     page = nodes.container("")
     page += [nodes.raw("", text, format="html") for text in (other, drawing, drawing)]

@@ -1,6 +1,5 @@
 """Shorter drawings have the same strokes."""
 
-import importlib
 import io
 import re
 
@@ -10,7 +9,7 @@ import pytest
 import resvg_py
 from PIL import Image
 
-from tools.paths import ROOT
+from book._ext import drawings, strokes
 
 PATHS = {
     "M0 195.60L418.76 195.60L418.76 0L0 0L0 195.60z": "M0 195.6H418.76V0H0V195.6z",
@@ -20,13 +19,6 @@ PATHS = {
     "M0 0A1 1 0 0 1 2 2": "M0 0A1 1 0 0 1 2 2",
     "M1e-5 0L1 1": "M1e-5 0L1 1",
 }
-
-
-@pytest.fixture
-def extension(monkeypatch):
-    """``extension("drawings")`` is that module, imported as Sphinx does."""
-    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
-    return importlib.import_module
 
 
 def pixels(svg: str) -> np.ndarray:
@@ -50,14 +42,12 @@ def plotted() -> str:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_path_is_written_with_relative_segments_where_that_is_shorter(extension, path):
-    strokes = extension("strokes")
+def test_a_path_is_written_with_relative_segments_where_that_is_shorter(path):
     assert strokes.short_path(path) == PATHS[path]
     assert strokes.short_path(PATHS[path]) == PATHS[path]
 
 
-def test_a_shorter_drawing_of_matplotlib_looks_the_same(extension):
-    drawings = extension("drawings")
+def test_a_shorter_drawing_of_matplotlib_looks_the_same():
     drawing = plotted()
     short = drawings.with_short_drawings(f"<p>{drawing}</p>")[3:-4]
     assert len(short) < 0.75 * len(drawing)
@@ -66,8 +56,7 @@ def test_a_shorter_drawing_of_matplotlib_looks_the_same(extension):
     assert drawings.with_short_drawings(short) == short
 
 
-def test_the_drawings_of_a_page_share_styles_and_rows_of_glyphs(extension):
-    drawings = extension("drawings")
+def test_the_drawings_of_a_page_share_styles_and_rows_of_glyphs():
     drawing = plotted()
     page = drawings.with_short_drawings(f"<p>{drawing}</p><p>{drawing}</p>")
     first, second = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
@@ -78,13 +67,12 @@ def test_the_drawings_of_a_page_share_styles_and_rows_of_glyphs(extension):
     assert all(f'<use href="#{row}"/>' in second for row in rows)
 
 
-def test_other_drawings_stay_as_they_are(extension):
-    drawings = extension("drawings")
+def test_other_drawings_stay_as_they_are():
     diagram = '<svg role="img"><g id="a"><path d="M0 0L1.50 0" style="fill: none"/></g></svg>'
     assert drawings.with_short_drawings(diagram) == diagram
 
 
-def first_tag(drawings, tag: str) -> str:
+def first_tag(tag: str) -> str:
     """What a tag of a drawing becomes."""
     written = "".join(drawings.tags(tag, set()))
     assert written.count("<") == 1
@@ -103,12 +91,11 @@ def first_tag(drawings, tag: str) -> str:
         ('<rect x="1.50"\n  y="0.5" />', '<rect x="1.5" y=".5"/>'),
     ],
 )
-def test_attributes_keep_their_values_and_unreadable_ones_stay(extension, tag, written):
-    assert first_tag(extension("drawings"), tag) == written
+def test_attributes_keep_their_values_and_unreadable_ones_stay(tag, written):
+    assert first_tag(tag) == written
 
 
-def test_two_contents_of_one_name_raise(extension, monkeypatch):
-    drawings = extension("drawings")
+def test_two_contents_of_one_name_raise(monkeypatch):
     monkeypatch.setattr(drawings, "CONTENT_OF", {})
     name = drawings.named("r", "one")
     assert drawings.named("r", "one") == name

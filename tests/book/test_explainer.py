@@ -1,11 +1,11 @@
 """The answers on the explainer's page are those of its record."""
 
-import importlib
 import json
 import re
 
 import pytest
 
+from book._ext import explainer
 from experiments.explainer_answers import MOLECULES
 from tools.paths import ROOT
 
@@ -89,14 +89,7 @@ def test_the_errors_of_egt_and_csa_are_recorded(page, found):
     assert f"mean errors are {both['egt']:.2f} for EGT and {both['csa']:.2f} for CSA" in page
 
 
-@pytest.fixture
-def explainer(monkeypatch):
-    """The extension, imported as Sphinx does."""
-    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
-    return importlib.import_module("explainer")
-
-
-def test_the_atoms_of_the_first_page_are_in_the_ring_that_it_outlines(explainer):
+def test_the_atoms_of_the_first_page_are_in_the_ring_that_it_outlines():
     ring = explainer.outlined_ring(explainer.MOLECULES[explainer.OPENS])
     assert len(ring) == 7
 
@@ -109,7 +102,7 @@ def test_the_atoms_of_the_first_page_are_in_the_ring_that_it_outlines(explainer)
         ("WHY", {"channel": 13, "atom": "C4", "to": "N13"}),
     ],
 )
-def test_an_atom_of_the_first_page_outside_the_ring_raises(explainer, monkeypatch, name, value):
+def test_an_atom_of_the_first_page_outside_the_ring_raises(monkeypatch, name, value):
     monkeypatch.setattr(explainer, name, value)
     with pytest.raises(ValueError, match="expected it to contain atom"):
         explainer.outlined_ring(explainer.MOLECULES[explainer.OPENS])

@@ -1,14 +1,14 @@
 """The figures among the notebooks' outputs: described, captioned, and readable on a phone."""
 
-import importlib
 import re
 from itertools import pairwise
 
 import nbformat
 import pytest
 
+from book._ext import figures
 from gtcourse.course.plots.figures import table
-from tools.paths import NOTEBOOKS, ROOT
+from tools.paths import NOTEBOOKS
 
 PHONE = 382  # CSS pixels that a figure has on a phone of 390, whose margins it uses (book.css)
 SMALLEST = 8  # pixels of a letter there
@@ -52,9 +52,7 @@ def test_a_notebooks_figures_have_alt_text_captions_and_readable_labels(name):
             assert re.match(r"[*\w(\"'`$\\]", below.source.strip()), cell.source
 
 
-def test_a_column_of_words_begins_at_the_left_and_numbers_end_at_the_right(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
-    figures = importlib.import_module("figures")
+def test_a_column_of_words_begins_at_the_left_and_numbers_end_at_the_right():
     rows = [["2", "everything", 53.8], ["2", "inputs only", 9.2]]
     shown = table(["layers", "each layer saves", "saved, MiB"], rows)._repr_html_()
     turned = figures.SHOWN_TABLE.sub(figures.aligned, shown)

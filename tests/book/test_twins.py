@@ -1,19 +1,15 @@
 """The wall of twins draws what its table says."""
 
-import runpy
-
 import pytest
 
+from book._ext import twins
 from gtcourse.course.records import measurement
 from tools.paths import ROOT
 
 
 @pytest.fixture(scope="module")
 def wall():
-    folder = ROOT / "book/_ext"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(folder))  # as in a build of the book
-        return runpy.run_path(str(folder / "twins.py"))["wall"](str(ROOT))
+    return twins.wall(str(ROOT))
 
 
 def test_verdicts_on_the_wall_of_twins_equal_the_recorded_table(wall):

@@ -1,28 +1,20 @@
 """Widgets of stored outputs are drawn by today's scripts, which stand beside the page."""
 
-import importlib
 from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
 from docutils.utils import new_document
 
-from gtcourse.course.plots.interactive import code
+from book._ext import widgets
+from gtcourse.course.plots import interactive
 from tests.course.plots.test_interactive import attention, calculator, heads, signs
-from tools.paths import ROOT
 
 WIDGETS = {"attention": attention, "calculator": calculator, "heads": heads, "signs": signs}
 
 
 @pytest.fixture
-def widgets(monkeypatch):
-    """The extension, imported as Sphinx does."""
-    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
-    return importlib.import_module("widgets")
-
-
-@pytest.fixture
-def warnings(widgets, monkeypatch):
+def warnings(monkeypatch):
     """The pages that the extension has warned of."""
     pages = []
 
@@ -33,7 +25,7 @@ def warnings(widgets, monkeypatch):
     return pages
 
 
-def separated(widgets, folder, html: str) -> str:
+def separated(folder, html: str) -> str:
     """What a page has in the place of an output."""
     document = new_document("page")
     document += nodes.raw(html, html, format="html")
@@ -54,50 +46,56 @@ def stored_and_expected(kind: str, name: str) -> tuple[str, str, str, str]:
 
 @pytest.mark.parametrize("kind", WIDGETS)
 def test_a_widget_leaves_its_still_picture_in_the_page_and_its_script_beside_it(
-    widgets, warnings, tmp_path, kind
+    warnings, tmp_path, kind
 ):
     stored, place, key, script = stored_and_expected(kind, "one")
-    assert separated(widgets, tmp_path, stored) == place
+    assert separated(tmp_path, stored) == place
     assert (tmp_path / f"_static/widgets/{key}.js").read_text() == script
-    assert script.startswith(code(kind))
+    assert script.startswith(interactive.code(kind))
     assert not warnings
 
 
-def test_all_kinds_of_widgets_are_known(widgets):
-    assert sorted(WIDGETS) == widgets.KINDS.split("|")
+def test_the_book_knows_every_kind_of_widget_that_the_package_writes():
+    assert widgets.KINDS.split("|") == [*interactive.KINDS]
+    assert [*WIDGETS] == [*interactive.KINDS]
+
+
+def test_a_widget_of_an_unknown_kind_raises():
+    with pytest.raises(ValueError, match="'maps' is no kind of widget; expected one of attention"):
+        interactive._html("maps", {}, "")
 
 
 @pytest.mark.parametrize("kinds", [("attention", "attention"), ("signs", "calculator")])
-def test_two_widgets_of_an_output_have_a_script_each(widgets, warnings, tmp_path, kinds):
+def test_two_widgets_of_an_output_have_a_script_each(warnings, tmp_path, kinds):
     both = [stored_and_expected(kind, name) for kind, name in zip(kinds, "ab", strict=True)]
     html = "<p>between</p>".join(stored for stored, *_ in both)
     expected = "<p>between</p>".join(place for _, place, *_ in both)
-    assert separated(widgets, tmp_path, html) == expected
+    assert separated(tmp_path, html) == expected
     for *_, key, script in both:
         assert (tmp_path / f"_static/widgets/{key}.js").read_text() == script
     assert not warnings
 
 
-def test_a_widget_of_another_form_stays_and_is_warned_of(widgets, warnings, tmp_path):
+def test_a_widget_of_another_form_stays_and_is_warned_of(warnings, tmp_path):
     stored, *_ = stored_and_expected("signs", "one")
     other = stored.replace('({"ink"', '({"page"')
-    assert separated(widgets, tmp_path, other) == other
+    assert separated(tmp_path, other) == other
     assert warnings == ["page"]
     readable, place, *_ = stored_and_expected("attention", "two")
-    assert separated(widgets, tmp_path, other + readable) == other + place
+    assert separated(tmp_path, other + readable) == other + place
     assert warnings == ["page", "page"]
 
 
-def test_other_outputs_stay_in_the_page(widgets, warnings, tmp_path):
+def test_other_outputs_stay_in_the_page(warnings, tmp_path):
     html = "<p>no widget</p><script>draw()</script>"
-    assert separated(widgets, tmp_path, html) == html
+    assert separated(tmp_path, html) == html
     assert not [*tmp_path.iterdir()]
     assert not warnings
 
 
-def test_scripts_that_no_page_loads_any_more_are_removed(widgets, tmp_path):
+def test_scripts_that_no_page_loads_any_more_are_removed(tmp_path):
     stored, place, key, _ = stored_and_expected("attention", "one")
-    separated(widgets, tmp_path, stored)
+    separated(tmp_path, stored)
     former = tmp_path / "_static/widgets/0123456789ab.js"
     former.write_text("")
     (tmp_path / "page.html").write_text(place)

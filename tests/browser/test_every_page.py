@@ -60,13 +60,13 @@ def test_no_figure_is_cut_off_on_a_phone_in_light_or_dark_mode(page, book, chapt
         assert page.locator(".cell_output svg[role=img]").evaluate_all(CUT) == [], mode
 
 
-# How what a drawing draws looks: each look once.
-LOOKS = """drawing => [...new Set([...drawing.querySelectorAll("path, use, text, circle, rect")]
+# How what a drawing draws looks, in order. Uses are left out: a repeated row of glyphs is one use.
+LOOKS = """drawing => [...drawing.querySelectorAll("path, text, circle, rect")]
   .filter((part) => !part.closest("defs, clipPath")).map((part) => {
     const { fill, fillOpacity, stroke, strokeWidth, strokeDasharray, opacity } =
       getComputedStyle(part);
     return [fill, fillOpacity, stroke, strokeWidth, strokeDasharray, opacity].join(" ");
-  }))].sort()"""
+  })"""
 ALONE = """(article, drawing) => {
   const place = article.appendChild(document.createElement("div"));
   place.attachShadow({ mode: "open" }).innerHTML = drawing;  // no style of the page applies there

@@ -3,7 +3,6 @@
 import copy
 import math
 import re
-from importlib import import_module
 from itertools import pairwise
 from urllib.parse import parse_qs, parse_qsl, quote
 
@@ -12,6 +11,7 @@ import torch
 from playwright.sync_api import Error, expect
 from rdkit import Chem
 
+from book._ext.explainer import MOLECULES as LISTED
 from gtcourse.course import explorer
 from gtcourse.course.plots.figures import MEANING
 from gtcourse.encodings import AddRings, encode
@@ -105,10 +105,9 @@ def test_cutting_an_atoms_largest_weight_matters_in_graphormers_first_layer_only
     assert max(last) == 0
 
 
-def test_hydroxyl_oxygens_lower_csas_predictions_and_most_chain_carbons_raise_them(monkeypatch):
+def test_hydroxyl_oxygens_lower_csas_predictions_and_most_chain_carbons_raise_them():
     """The counts over the molecules of the page's list."""
-    monkeypatch.syspath_prepend(str(ROOT / "book" / "_ext"))
-    listed = list(import_module("explainer").MOLECULES.values())
+    listed = list(LISTED.values())
     molecules = [Chem.MolFromSmiles(text) for text in listed]
     found = explorer.effects(load("csa-100k/molecules"), listed)
     hydroxyl = Chem.MolFromSmarts("[OX2H1;!$(OC=O)]")
@@ -689,7 +688,8 @@ def test_the_rows_after_a_weight_are_folded_until_a_reader_asks(page, book, erro
     page.goto(f"{book}/book/explainer.html")
     host = page.locator("#explainer")
     host.locator(".waiting").wait_for(state="hidden")
-    fold, rows = host.locator("[data-unfold=later]"), host.locator(".path li")
+    fold = host.locator("[data-unfold=later]")
+    rows = host.locator(".path li")
     few = rows.count()
     for expanded, count in (("false", few), ("true", few + 7), ("false", few)):
         expect(fold).to_have_attribute("aria-expanded", expanded)

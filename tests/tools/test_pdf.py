@@ -13,7 +13,8 @@ PAGE = """<html><body><article class="bd-article"><section id="top"><h1>One
 <details class="above-input"><pre>plot()</pre></details>
 <details><summary>Solution</summary>42</details>
 <div class="picture" data-script="../_static/pictures/ink.data.js"><noscript>
-<img src="../_static/stills/ink.webp" alt="a path"><p>With scripts enabled, …</p></noscript></div>
+<img src="../_static/stills/ink.webp" alt="a path"><p class="invitation">With scripts
+enabled, …</p><p>The picture shows a path.</p></noscript></div>
 <script>run()</script></section></article><footer>foot</footer></body></html>"""
 
 
@@ -41,6 +42,8 @@ def test_the_still_picture_of_an_interactive_one_is_shown(joined):
     still = joined.select_one(".picture > img")
     assert still["src"] == "_static/stills/ink.webp"
     assert not joined.select("noscript")
+    assert still.find_next_sibling("p").text == "The picture shows a path."
+    assert "With scripts" not in joined.text
 
 
 def test_solutions_are_shown_and_interactive_parts_removed(joined):

@@ -47,8 +47,8 @@
     <div class="ride"><span class="which"></span><input type="range" min="0" step="1" aria-label="place on the line"></div>
     <p class="equation"></p>
     <div class="sides">${panel("here")}${panel("there")}</div>
-    <p class="key">The row of ${atom} in each channel: its weights, after the gate if there is one <span class="scale of-weights"></span>,
-      and its output <span class="scale">−${LARGEST} <i class="of-output"></i> ${LARGEST}</span></p>
+    <p class="key">The row of ${atom} in each channel: its weights, after the gate if there is one <span class="scale"></span>,
+      and its output <span class="outputs-scale">−${LARGEST} <i></i> ${LARGEST}</span></p>
     <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
 
@@ -92,8 +92,8 @@
   }
 
   function show() {
-    find(".of-weights").innerHTML = ofWeights();
-    find(".of-output").style.background = ramp("number");
+    find(".scale").innerHTML = ofWeights();
+    find(".outputs-scale i").style.background = ramp("number");
     const [from, what] = LINES[line][leg()];
     const [to] = LINES[line][leg() + 1];
     const [k, found] = [within(), legs[what]];

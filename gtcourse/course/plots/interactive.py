@@ -34,6 +34,7 @@ def script(name: str) -> str:
 
 
 WIDGET = ("explainer/layers", "explainer/guess", "widget")  #: what every widget uses, in order
+KINDS = ("attention", "calculator", "heads", "signs")  #: of widgets; the book knows them as well
 
 
 def code(kind: str) -> str:
@@ -48,9 +49,14 @@ def _html(kind: str, data: dict, still: str):
         kind: The name of the script that draws it, ``kind``.js.
         data: The arguments of the script.
         still: The HTML that is shown without scripts.
+
+    Raises:
+        ValueError: The kind is none of ``KINDS``.
     """
     from IPython.display import HTML
 
+    if kind not in KINDS:
+        raise ValueError(f"{kind!r} is no kind of widget; expected one of {', '.join(KINDS)}.")
     data = {"ink": PAGE_INK, "mark": COLORS["blue"], **data}
     data["key"] = sha256(json.dumps(data).encode()).hexdigest()[:12]
     call = f"({as_script(data)});"

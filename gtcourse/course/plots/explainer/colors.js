@@ -41,11 +41,11 @@ gtcourse.colors = (function () {
   const css = (parts) => `rgb(${parts.join(",")})`;
   const ramp = (kind) => `linear-gradient(to right,${stops(kind).join(",")})`;
 
-  /** The scale of weights below a picture. Halfway along its colours stands what has its square root halfway, 0.25. */
+  /** The scale of weights below a picture, drawn by book.css. Halfway along its colours stands what has its square root halfway, 0.25. */
   const ofWeights = () => {
-    const halves = [0, 1].map((half) =>
-      `${half ? "0.25" : "0"} <i style="background:${ramp("weight")};background-size:200% 100%;background-position-x:${100 * half}%"></i>`);
-    return `<span style="white-space:nowrap">${halves.join(" ")} 1</span>`;
+    const halves = [["0", "0%"], ["0.25", "100%"]].map(([from, at]) =>
+      `${from} <i style="background:${ramp("weight")};background-size:200% 100%;background-position-x:${at}"></i>`);
+    return `<span class="of-weights">${halves.join(" ")} 1</span>`;
   };
 
   function watch(redraw) {
