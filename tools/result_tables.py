@@ -875,7 +875,7 @@ def effect_of_entry(name: str, row: dict) -> str:
 
 
 def notes(found: list[Result]) -> str:
-    """Where the runs differ from the published ones, a table for the runs that share a point."""
+    """Where the runs differ from the published ones: a folded table for the runs of each point."""
     text = ""
     for family, beginnings in FAMILIES.items():
         of_family = [r for r in found if family_of(r.recipe.name) in beginnings]
@@ -889,7 +889,7 @@ def notes(found: list[Result]) -> str:
             points_of.setdefault("All runs" if of_all else ", ".join(names), []).append(point)
         text += f"\n### {family}\n\n{PAPERS[family]}\n"
         for head in sorted(points_of, key=lambda head: head != "All runs"):
-            text += f"\n**{head}**\n{points_table(points_of[head])}"
+            text += f"\n:::{{dropdown}} {head}\n{points_table(points_of[head])}:::\n"
     return text
 
 
