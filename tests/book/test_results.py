@@ -323,6 +323,8 @@ def test_chapter_05_states_the_errors_of_a_bag_transformer_with_other_encodings(
         f"{np.mean(errors_of(f'bag-{name}')):.3f}" for name in ("laplacian", "no-pe")
     )
     assert f"it helps a little: {linear} instead of {without}" in chapter("05")
+    flips = f"{np.mean(errors_of('bag-flips')):.3f}"
+    assert f"{linear} with the convention's signs, {flips} with random signs" in chapter("05")
 
 
 def test_chapter_05_adds_one_property_at_a_time():
@@ -347,7 +349,7 @@ def test_without_the_invariance_random_signs_cost_5_to_20_points_on_cycles():
 
 @pytest.mark.parametrize("base", ["bag", "gatedgcn"])
 def test_on_molecules_one_arbitrary_sign_is_worse_than_none_with_every_seed(base):
-    """Chapter 05, section 5.9."""
+    """Chapter 05, section 5.10."""
     on_ones, one_sign = errors_of(f"{base}-constant"), errors_of(f"{base}-one-sign")
     assert all(ones < one for ones, one in zip(on_ones, one_sign, strict=True))
     lost = np.mean(one_sign) - np.mean(on_ones)
