@@ -59,7 +59,7 @@ PICTURES = {  # by name: the page and the heading of the section
     "tour": ("notebooks/07_egt", "the-pairs-of-a-tour-layer-by-layer"),
     "dial": ("notebooks/08_grpe", "relations-inside-the-logits"),
     "forget": ("notebooks/09_csa", "rings"),
-    "pair": ("notebooks/10_one_framework", "nine-models-in-two-tables"),
+    "pair": ("notebooks/10_one_framework", "nine-models-side-by-side"),
     "metro": ("notebooks/10_one_framework", "which-layer-contains-which"),
     "fool": ("notebooks/10_one_framework", "the-smallest-pair-that-fools-a-layer"),
     "bet": ("notebooks/11_what_attention_sees", "is-an-estimate-right"),

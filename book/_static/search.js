@@ -238,7 +238,7 @@ const OTHERWISE = [[/\bsqrt\b|√/g, "square root"], [/\battn\b/gi, "attention"]
 const CHAPTERS = { transformer: "02_transformer", gat: "03_message_passing", gin: "04_positional_encodings", gatedgcn: "04_positional_encodings",
   signnet: "05_signnet", graphormer: "06_graphormer", egt: "07_egt", grpe: "08_grpe", csa: "09_csa" };
 const MODELS = new RegExp(`\\b(${Object.keys(CHAPTERS).join("|")})\\b`, "g");
-const COMPARED = ["notebooks/10_one_framework.html#nine-models-in-two-tables", "book/one_layer.html", "book/which_model.html"];
+const COMPARED = ["notebooks/10_one_framework.html#nine-models-side-by-side", "book/one_layer.html", "book/which_model.html"];
 const MEASURED = ["book/results/index.html", "notebooks/10_one_framework.html#the-leaderboard"];
 
 /** The sections that are known to answer what is asked, best first. */

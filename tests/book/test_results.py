@@ -436,20 +436,32 @@ def test_chapter_10_states_the_errors_of_the_layers_in_one_model():
         for layer in ("grpe", "csa", "gatedgcn", "graphormer")
     }
     text = chapter("10")
-    for name, found in (
-        ("each with the inputs and the readout of its paper", map(errors_of_100k, large)),
-        ("all in one model, with the same inputs and a sum over the atoms", large.values()),
+    for layer, name in (
+        ("grpe", "GRPE"),
+        ("csa", "CSA"),
+        ("gatedgcn", "GatedGCN"),
+        ("graphormer", "Graphormer"),
     ):
-        cells = " | ".join(map(mean_and_deviation, found))
-        assert f"| {name} | {cells} |" in text
-    behind = f"with {mean(large['gatedgcn']):.3f} instead of {mean(large['csa']):.2f}"
-    assert f"{behind}, and Graphormer's" in text
-    assert f"is far behind, with {mean(large['graphormer']):.3f}." in text
+        cells = map(mean_and_deviation, (errors_of_100k(layer), large[layer]))
+        assert f"| {name} | {' | '.join(cells)} |" in text
+    alike = f"reach the same error, {mean(large['grpe']):.3f} and {mean(large['csa']):.3f}."
+    assert alike in text
+    others = (
+        f"reaches {mean(large['gatedgcn']):.3f} and Graphormer's {mean(large['graphormer']):.3f}."
+    )
+    assert f"GatedGCN's {others}" in text
     for layer in ("grpe", "csa", "gatedgcn"):
         theirs = mean(errors_of_100k(layer))
         assert f"({mean(large[layer]):.3f} instead of {theirs:.3f})" in text
-    gained = mean(errors_of_100k("grpe")) - mean(large["grpe"])
-    assert f"GRPE's error fell by {gained:.2f} in the common model" in text
+    bonds = mean(run.result["test_mae"] for run in recorded("large-grid/grpe-bonds"))
+    gained = bonds - mean(large["grpe"])
+    assert f"All inputs lower this error by {gained:.2f}." in text
+    left = mean(errors_of_100k("grpe")) - bonds
+    assert f"its layer is already {left:.2f} better there than in its paper's model" in text
+    behind = mean(large["gatedgcn"]) - mean(large["grpe"] + large["csa"])
+    far = mean(large["graphormer"]) - mean(large["grpe"] + large["csa"])
+    distances = f"GatedGCN's layer is {behind:.2f} behind these two and Graphormer's {far:.2f}"
+    assert distances in text
 
 
 def mean_and_deviation(errors: list[float]) -> str:

@@ -65,12 +65,12 @@ def test_chapter_10_prints_the_numbers_of_the_pair():
         gate = f"{maps.pop('gate')[head, i, j]:.2f}" if "gate" in maps else ""
         product, *pair = [x[head * len(x) // len(weight), i, j] for x in maps.values()]
         expected = {
-            "product of query and key (clipped in EGT)": f"{product:.2f}",
-            "term of the pair": " + ".join(f"{x:.2f}" for x in pair),
+            "query · key": f"{product:.2f}",
+            "term of the pair": f"{sum(pair):.2f}",
             "logit": f"{product + sum(pair):.2f}",
             "gate": gate,
-            "weight (gated in EGT)": f"{weight[head, i, j]:.2f}",
-            "mean weight over all heads or channels": f"{weight[:, i, j].mean():.2f}",
+            "weight (EGT: gated)": f"{weight[head, i, j]:.2f}",
+            "mean over heads or channels": f"{weight[:, i, j].mean():.2f}",
         }
         for what, text in expected.items():
             assert stated[what][at] == text.replace("-", "−"), (model["name"], what)

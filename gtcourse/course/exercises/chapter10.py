@@ -608,14 +608,24 @@ def gat_terms(conv: GATConv, h: Tensor, adjacency: Tensor) -> Terms:
     return Terms(of_nodes, value, mask=adjacency.mT[:, None])
 
 
-def gatedgcn_terms(conv: GatedGCNConv, h: Tensor, e: Tensor, adjacency: Tensor) -> Terms:
-    """A logit for each channel; e: ``[B, N, N, d]``, in row i and column j of the edge i to j."""
+def gatedgcn_terms(
+    conv: GatedGCNConv,
+    h: Tensor,
+    e: Tensor,  # [B, N, N, d], in row i and column j the edge from i to j
+    adjacency: Tensor,
+) -> Terms:
+    """A logit for each channel."""
     sender = conv.D(h).mT  # [B, d, N]
     receiver = conv.E(h).mT  # [B, d, N]
     of_nodes = receiver[..., None] + sender[:, :, None]  # [B, d, N, N]
     of_pair = conv.C(e).permute(0, 3, 2, 1)  # [B, d, N, N]
-    mask = adjacency.mT[:, None]
-    return Terms(of_nodes, conv.B(h), of_pair, mask=mask, normaliser="sigmoid_ratio")
+    return Terms(
+        of_nodes=of_nodes,
+        of_pair=of_pair,
+        value=conv.B(h),
+        mask=adjacency.mT[:, None],
+        normaliser="sigmoid_ratio",
+    )
 
 
 def egt_terms(attention: models.EGTAttention, h: Tensor, e: Tensor, *, mask=None) -> Terms:
