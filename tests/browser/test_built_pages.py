@@ -21,6 +21,7 @@ UNBREAKABLE = re.compile(
     r'data-tex="([^"]*)"[^>]*data-long="">(?:(?!<mjx-break|</mjx-math>).)*</mjx-math>'
 )
 SPOKEN = "mjx-assistive-mml > math"
+COLOURED = re.compile(r'<span class="\w{1,3}">([^<]*)</span>')  # Pygments' names are that short
 NOT_PROSE = {"script", "style", "pre", "code", "textarea"}
 
 
@@ -55,7 +56,9 @@ def test_the_root_leads_to_the_first_page_and_is_described_as_it_is():
 
 
 def parsed(path: Path) -> BeautifulSoup:
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    """Without the spans that colour the words of code: a page of source has thousands."""
+    html = COLOURED.sub(r"\1", path.read_text(encoding="utf-8"))
+    return BeautifulSoup(html, "html.parser")
 
 
 def read(html: str, soup: BeautifulSoup) -> Page:

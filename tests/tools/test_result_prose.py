@@ -1,6 +1,8 @@
 """The numbers in the sentences of the results pages are those of the records."""
 
 import re
+from functools import cache
+from unittest.mock import patch
 
 import pytest
 
@@ -9,9 +11,12 @@ from tools.result_prose import PROSE, expression, filled, unfilled
 from tools.result_tables import RESULTS
 
 
-@pytest.fixture(params=PROSE, ids=lambda path: path.name)
+@pytest.fixture(scope="module", params=PROSE, ids=lambda path: path.name)
 def page(request):
-    return request.param, request.param.read_text(encoding="utf-8")
+    """A page and its text; the numbers of each sentence are read from the records once."""
+    read_once = {pattern: cache(values) for pattern, values in PROSE[request.param].items()}
+    with patch.dict(PROSE, {request.param: read_once}):
+        yield request.param, request.param.read_text(encoding="utf-8")
 
 
 def test_every_number_with_decimals_is_filled_from_a_record(page):
