@@ -130,9 +130,9 @@ book-checks: $(STAMP)  ## the book without a warning; nothing from other hosts, 
 	$(BIN)/python -m pytest -q -rs --junitxml=$(REPORTS)/book-checks.xml tests/browser/test_built_pages.py
 
 # Of the book that book-checks has built; without Chromium they are skipped, and say so.
-# In the order of the files' names, because the first, which visits all pages, is among the longest.
+# One of the two takes over tests of the other, because the longest file alone takes nearly half.
 browser-tests: $(STAMP)  ## the built pages in a browser: phone and laptop, light and dark
-	$(BIN)/python -m pytest -q -rs -n 2 --dist loadfile --no-loadscope-reorder \
+	$(BIN)/python -m pytest -q -rs -n 2 --dist worksteal \
 	  --junitxml=$(REPORTS)/browser-tests.xml tests/browser --ignore=tests/browser/test_built_pages.py
 
 bench: $(STAMP)  ## speed and memory beside peers; wants a quiet machine and a quarter of an hour

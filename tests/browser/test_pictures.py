@@ -176,17 +176,26 @@ def test_egt_in_the_page_equals_the_trained_model(page):
     assert {frozenset(e) for e in shortest} == {frozenset(e) for e in example["tour"]}
 
 
-@pytest.fixture
-def computed(page):
-    """What a picture's script computes, for an expression of ``gtcourse.pictures``."""
+@pytest.fixture(scope="module")
+def computed(browser):
+    """What a picture's script computes, for an expression of ``gtcourse.pictures``.
+
+    Its functions keep nothing, so that one page serves all tests of a picture.
+    """
+    page = browser.new_page()
+    shared = "".join(explorer.script(f"explainer/{part}") for part in ("layers", "colors"))
+    shown = None
 
     def run(name, expression, argument=None):
-        shared = "".join(explorer.script(f"explainer/{part}") for part in ("layers", "colors"))
-        code = (CODE / f"{name}.js").read_text("utf-8").strip()
-        page.set_content(f"<script>{shared}{code}({json.dumps(stored(name))});</script>")
+        nonlocal shown
+        if name != shown:
+            code = (CODE / f"{name}.js").read_text("utf-8").strip()
+            page.set_content(f"<script>{shared}{code}({json.dumps(stored(name))});</script>")
+            shown = name
         return page.evaluate(expression, argument)
 
-    return run
+    yield run
+    page.close()
 
 
 @pytest.mark.parametrize(
@@ -515,6 +524,13 @@ def picture(opened, alone):
     return lambda name: opened(alone[name], name)
 
 
+NARROW = {"width": PHONE["width"], "height": 900}
+WIDE = {"width": 1440, "height": 900}
+# Of each part with words: what it is, the size of its letters and its width.
+SIZES = """host => [...host.querySelectorAll("*")]
+  .filter((part) => part.textContent.trim() && part.getClientRects().length)
+  .map((part) => [part.tagName, getComputedStyle(part).fontSize,
+    Math.round(part.getBoundingClientRect().width)].join(" "))"""
 OF_WEIGHTS = "(_, weights) => weights.map(gtcourse.colors.ofWeight)"  # [r, g, b] of each
 
 
@@ -594,22 +610,36 @@ def test_the_scale_of_weights_names_the_weight_in_the_middle_of_its_colours(
     assert stops[len(stops) // 2].startswith(", ".join(map(str, middle)) + ")")
 
 
-@pytest.mark.parametrize("where", sorted(set(PAGES.values())))
-def test_no_label_of_a_picture_is_smaller_than_11_pixels(opened, page, book, where):
-    """Drawn in its chapter on a phone, and again in a window that has become wide."""
-    page.set_viewport_size({"width": PHONE["width"], "height": 900})
-    names = [name for name in PAGES if PAGES[name] == where]
-    opened(f"{book}/{where}.html", names[0])
-    for name in names:
-        page.locator(f"#{name}").evaluate(COME_NEAR)
-        page.locator(f"#{name} [role=status]").wait_for()
-    small = {name: found for name in names if (found := page.locator(f"#{name}").evaluate(SMALL))}
-    assert small == {}
+@pytest.mark.parametrize("name", PAGES)
+def test_no_label_of_a_picture_is_smaller_than_11_pixels(picture, page, name):
+    """Drawn on a phone, and again in a window that has become wide."""
+    page.set_viewport_size(NARROW)
+    host = picture(name)
+    assert host.evaluate(SMALL) == []
     page.add_style_tag(content=AT_ONCE)
-    page.set_viewport_size({"width": 1440, "height": 900})
+    page.set_viewport_size(WIDE)
     page.evaluate(FRAMES)
-    small = {name: found for name in names if (found := page.locator(f"#{name}").evaluate(SMALL))}
-    assert small == {}
+    assert host.evaluate(SMALL) == []
+
+
+def test_a_picture_has_the_sizes_in_a_page_of_its_own_that_it_has_in_its_chapter(
+    opened, page, book, alone
+):
+    """Which other tests rely on."""
+    found = []
+    for address in (alone["pair"], f"{book}/{PAGES['pair']}.html"):
+        page.goto("about:blank")
+        page.set_viewport_size(NARROW)
+        host = opened(address, "pair")
+        found.append([host.evaluate(SIZES)])
+        page.add_style_tag(content=AT_ONCE)
+        page.set_viewport_size(WIDE)
+        page.evaluate(FRAMES)
+        found[-1].append(host.evaluate(SIZES))
+    own, in_chapter = found
+    assert own == in_chapter
+    assert min(map(len, own)) > 50
+    assert own[0] != own[1]
 
 
 def test_scores_move_by_keyboard_and_swapped_values_change_only_attended_outputs(picture):
