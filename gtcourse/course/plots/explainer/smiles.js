@@ -569,20 +569,25 @@ gtcourse.smiles = (function () {
       }
       return total;
     };
+    const weightOf = target.map((wanted) => wanted ** -2);
     let best = null;
     for (const start of begin) {
       let at = start;
       for (let step = 0; step < 150; step++) {
         at = at.map(([x, y], i) => {
-          let [sumX, sumY, weights] = [0, 0, 0];
+          let sumX = 0;  // no arrays in this loop: it runs half a million times for a molecule
+          let sumY = 0;
+          let weights = 0;
           for (let j = 0; j < n; j++) {
             if (i === j) continue;
             const wanted = target[i * n + j];
-            const [dx, dy] = [x - at[j][0], y - at[j][1]];
+            const other = at[j];
+            const dx = x - other[0];
+            const dy = y - other[1];
             const length = Math.hypot(dx, dy) || 1e-3;
-            const weight = wanted ** -2;
-            sumX += weight * (at[j][0] + wanted * dx / length);
-            sumY += weight * (at[j][1] + wanted * dy / length);
+            const weight = weightOf[i * n + j];
+            sumX += weight * (other[0] + wanted * dx / length);
+            sumY += weight * (other[1] + wanted * dy / length);
             weights += weight;
           }
           return weights ? [sumX / weights, sumY / weights] : [x, y];
