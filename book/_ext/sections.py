@@ -283,15 +283,30 @@ def write(app: Sphinx, error: Exception | None) -> None:
     ]
     files = [captions_of(app, page) for page in sorted(pages)]
     captions = [each for file in files for each in json.loads(file.read_text(encoding="utf-8"))]
-    content = "".join(
-        f"const {name} = {json.dumps(listed, ensure_ascii=False)};\n"
-        for name, listed in (
-            ("SECTIONS", sections),
-            ("CAPTIONS", captions),
-            ("EQUATIONS", of_ledger),
-        )
-    )
-    Path(app.outdir, "_static", "sections.js").write_text(content, encoding="utf-8")
+    listed = (("SECTIONS", sections), ("CAPTIONS", captions), ("EQUATIONS", of_ledger))
+    lines = [f"const {name} = unpacked({packed(of)});\n" for name, of in listed]
+    file = Path(app.outdir, "_static", "sections.js")
+    file.write_text(UNPACK + "".join(lines), encoding="utf-8")
+
+
+UNPACK = """const unpacked = (pages) => pages.flatMap(([file, page, sections]) =>
+  sections.map(([id, title, text, more]) =>
+    ({ page, title, url: `${file}.html${id && "#"}${id}`, text, ...more })));
+"""
+"""Gives each section the keys that ``search.js`` reads."""
+
+
+def packed(sections: list[dict]) -> str:
+    """Sections as JSON, by page: the file and title of the page once, then each section’s own."""
+    common = {"page", "title", "url", "text"}
+    by_page: dict[tuple[str, str], list] = {}
+    for section in sections:
+        file, _, name = section["url"].partition(".html")
+        more = {key: value for key, value in section.items() if key not in common and value}
+        own = [name.removeprefix("#"), section["title"], section["text"]] + [more] * bool(more)
+        by_page.setdefault((file, section["page"]), []).append(own)
+    pages = [[*page, own] for page, own in by_page.items()]
+    return json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
 
 
 def setup(app: Sphinx) -> dict:

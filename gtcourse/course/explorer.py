@@ -111,7 +111,7 @@ def model(predictor: Predictor) -> dict:
         )
     clip = getattr(config, "clip", inf)
     weights = {
-        name: value.cpu().numpy().astype("<f4")
+        name: value.cpu().numpy().astype(np.float64)
         for name, value in predictor.model.state_dict().items()
         if not name.endswith("num_batches_tracked")
     }
@@ -127,8 +127,27 @@ def model(predictor: Predictor) -> dict:
             predictor.record.data["name"], predictor.record.data["sizes"]["train"]
         ),
         "shapes": {name: list(value.shape) for name, value in weights.items()},
-        "data": base64.b64encode(b"".join(each.tobytes() for each in weights.values())).decode(),
+        **packed(weights),
     }
+
+
+BITS = 24
+"""Of a weight in the page. With 16, attention differs from PyTorch's by more than 0.0001."""
+
+
+def packed(weights: dict[str, np.ndarray]) -> dict:
+    """Weights as whole numbers of 24 bits: ``data`` in base64, times the ``scales`` of the tensors.
+
+    The error is at most 2⁻²⁴ of the largest weight of a tensor. The highest bytes of all numbers
+    come first, because they are alike and the text is then compressed better on its way.
+    """
+    most = 2 ** (BITS - 1) - 1
+    scales = {name: float(np.abs(each).max() or 1.0) / most for name, each in weights.items()}
+    whole = [np.rint(each.ravel() / scales[name]) for name, each in weights.items()]
+    bits = np.concatenate(whole).astype(np.int64)
+    planes = [(bits >> shift & 0xFF).astype(np.uint8) for shift in (16, 8, 0)]
+    data = base64.b64encode(np.concatenate(planes).tobytes()).decode()
+    return {"scales": scales, "data": data}
 
 
 @cache

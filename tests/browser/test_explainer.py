@@ -71,6 +71,21 @@ def test_predictions_and_attention_equal_pytorchs(computed, name):
         torch.testing.assert_close(maps[..., first:, first:], attention, atol=1e-4, rtol=0)
 
 
+def test_packed_weights_are_read_with_24_bits_of_the_largest(browser):
+    weights = {"a": torch.randn(10, 100).exp().numpy() - 2, "none": torch.zeros(3).numpy()}
+    page = browser.new_page()
+    page.set_content(f"<script>{explorer.code()[0]}</script>")
+    shapes = {name: list(each.shape) for name, each in weights.items()}
+    model = {**explorer.packed(weights), "shapes": shapes}
+    read = "model => Object.values(gtcourse.models.unpack(model)).map(({ data }) => [...data])"
+    found, none = page.evaluate(read, model)
+    page.close()
+    largest = float(abs(weights["a"]).max())
+    assert found == pytest.approx(weights["a"].ravel().tolist(), abs=2**-22 * largest)
+    assert none == [0, 0, 0]
+    assert len(model["data"]) == 4 * (1000 + 3)  # 4 letters for 3 bytes
+
+
 def test_without_its_bound_the_csa_with_bounded_logits_predicts_another_value(computed):
     model = explorer.model(load(BOUNDED))
     assert model["clip"] == 5

@@ -349,15 +349,19 @@ gtcourse.models = (function () {
     return { prediction: parts.reduce((a, b) => a + b, 0), first: 0, layers, parts };
   }
 
-  /** Weights by name, {shape, data}, from the base64 of float32 numbers. */
+  /** Weights by name, {shape, data}: whole numbers of 24 bits times the tensor's scale. In base64, the
+      highest bytes of all numbers come before the middle ones and those before the lowest. */
   function unpack(model) {
     const bytes = Uint8Array.from(atob(model.data), (letter) => letter.charCodeAt(0));
-    const numbers = new Float32Array(bytes.buffer);
+    const count = bytes.length / 3;
+    const whole = (at) => ((bytes[at] << 24) | (bytes[count + at] << 16) | (bytes[2 * count + at] << 8)) >> 8;  // with its sign
     const weights = {};
     let start = 0;
     for (const [name, shape] of Object.entries(model.shapes)) {
       const size = shape.reduce((a, b) => a * b, 1);
-      weights[name] = { shape, data: numbers.subarray(start, start += size) };
+      const from = start;
+      weights[name] = { shape, data: Float32Array.from({ length: size }, (_, at) => whole(from + at) * model.scales[name]) };
+      start += size;
     }
     return weights;
   }
@@ -374,5 +378,5 @@ gtcourse.models = (function () {
     return kinds[model.kind](model, molecule, { ...unchanged(), ...changes });
   }
 
-  return { run, unchanged };
+  return { run, unchanged, unpack };
 })();
