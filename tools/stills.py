@@ -24,6 +24,8 @@ PAGES = {name: page for name, (page, _) in PICTURES.items()} | {
     "live": "book/intro",
 }
 READY = {"explainer": ".flow .result", "live": ".result"}
+ALL_PARTS = "#model=graphormer&molecule=diazepam&head=5&atom=C0&to=N1"
+"""Of the explainer, which shows one weight first; an address that names one shows all parts."""
 WINDOW = {"width": 1280, "height": 1400}
 
 # Nothing that a reader without scripts would try to use, and no bar of the page above the picture.
@@ -47,7 +49,7 @@ ALONE = """
 
 def photograph_for_readme(page, address: str) -> None:
     page.set_viewport_size({"width": 1264, "height": 1400})
-    page.goto(f"{address}/{PAGES['explainer']}.html")
+    page.goto(f"{address}/{PAGES['explainer']}.html{ALL_PARTS}")
     page.add_style_tag(content=QUIET + ALONE)
     place = page.locator("#explainer")
     place.locator(READY["explainer"]).first.wait_for()
@@ -58,7 +60,7 @@ def photograph_for_readme(page, address: str) -> None:
 
 def photograph(page, address: str, name: str) -> bytes:
     """One picture as WebP."""
-    page.goto(f"{address}/{PAGES[name]}.html")
+    page.goto(f"{address}/{PAGES[name]}.html{ALL_PARTS if name == 'explainer' else ''}")
     place = page.locator(f"#{name}")
     place.evaluate("place => place.scrollIntoView()")  # its script is loaded then
     place.locator(READY.get(name, "[role=status]")).first.wait_for()

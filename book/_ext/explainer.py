@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import torch
 from docutils import nodes
 from pictures import HOME
 from sphinx.util import logging
@@ -44,8 +45,10 @@ OPENS_ON = {"channel": 4, "i": 1, "j": 2}
 """The first weight of the explainer's page: head 5 of Graphormer's layer 1, from C0 to N1. Of the
 weights above 0.3 of this layer it is the one whose cut moves the prediction most, by 0.33."""
 
-HOME_OPENS = 4
-"""The atom of the first page whose attention is shown first: C4, which is in the ring of seven."""
+HOME_OPENS = 2
+"""The atom of the first page whose attention is shown first: C2, which is in the ring of seven. In
+the head or channel that is shown of each model, one other atom gets at least 0.7 of its attention,
+and in Graphormer O3 gets 0.99."""
 
 WHY = {"channel": 13, "atom": "C4", "to": "C13"}
 """The weight of CSA that answers the first page's question: both atoms are in the ring of seven."""
@@ -159,8 +162,8 @@ def embed(app, document: nodes.document, page: str) -> None:
 def first_page(molecule: dict) -> dict:
     """What the first page shows of a molecule: the models' predictions and where each atom looks.
 
-    Attention is of the last layer, the mean over heads or channels, ``[n, n]``. The largest ring is
-    outlined where a model reads rings.
+    Attention ``[n, n]`` is of each model's most peaked head or channel, because a mean over heads
+    is close to uniform. The largest ring is outlined where a model reads rings.
     """
     from gtcourse.graphs.molecules import CYCLE
     from gtcourse.predict import load
@@ -171,13 +174,24 @@ def first_page(molecule: dict) -> dict:
     shown["models"] = []
     for name in MODELS:
         values, attention = load(name).predict([molecule["smiles"]], return_attention=True)
-        mean = attention[0][-1].mean(dim=0)
-        rows = [[round(value, 3) for value in row] for row in mean.tolist()]
+        layer, head = most_peaked(attention[0])
+        rows = [[round(value, 3) for value in row] for row in attention[0][layer][head].tolist()]
         kind = name.split("-")[0]
         shown["models"].append(
-            {"title": TITLES[kind], "kind": kind, "prediction": values.item(), "attention": rows}
+            {"title": TITLES[kind], "kind": kind, "prediction": values.item()}
+            | {"attention": rows, "layer": layer + 1, "head": head + 1}
         )
     return shown
+
+
+def most_peaked(attention) -> tuple[int, int]:
+    """The layer and the head or channel in which each atom's largest weight on another atom is,
+    on average over the atoms, the largest. Layers are ``[H, n, n]``.
+    """
+    others = (1 - torch.eye(attention[0].shape[-1])) * torch.stack(list(attention))
+    means = others.amax(dim=-1).mean(dim=-1)
+    layer, head = divmod(means.argmax().item(), means.shape[1])
+    return layer, head
 
 
 def outlined_ring(smiles: str) -> tuple[int, ...]:

@@ -16,11 +16,11 @@
     `<button type="button" data-model="${at}" data-predicts="${number(each.prediction)}">${each.title}</button>`).join("")}</div>
     ${gtcourse.molecule.drawing(data, symbols.map((symbol, at) => `${symbol}${at}`), width, Math.min(384, Math.round(0.75 * width)))}
     <p class="scale">weight <span></span></p>
-    <p class="said"><b>Orange: where the circled atom looks</b>,<br>in the last layer of a trained
-      <span class="which"></span>, mean over its <span class="of"></span>. <span class="hint"></span></p>
+    <p class="said"><b>Orange: where <span class="circled"></span> looks.</b> <span class="most"></span><br><span class="of"></span> of a trained
+      <span class="which"></span>,<br class="narrow"> its most peaked <span class="kind"></span>. <span class="hint"></span></p>
     <p class="said result" role="status"></p><p class="said why"></p>`;
   const puzzle = document.getElementById("puzzle");
-  puzzle.innerHTML = `<p class="hook">Predicting ${data.name}’s penalised logP, three models are off by about&nbsp;3, and CSA is not. <a href="explainer.html#model=csa&amp;molecule=${data.name}&amp;channel=${why.channel}&amp;atom=${why.atom}&amp;to=${why.to}">Why?</a></p>
+  puzzle.innerHTML = `<p class="hook">Predicting ${data.name}’s penalised logP, three models are off by about&nbsp;3, and CSA is not. <a href="explainer.html#model=csa&amp;molecule=${data.name}&amp;channel=${why.channel}&amp;atom=${why.atom}&amp;to=${why.to}&amp;open=one">Why?</a></p>
     <svg role="img" aria-label="Predictions on a line: ${models.map(({ title, prediction }) => `${title} ${number(prediction)}`).join(", ")}; the exact value is ${number(value)}"></svg>
     <p>Penalised logP: <a href="../notebooks/data.html">a weighted sum of three terms</a>. They say how much better a molecule dissolves in oil than in water, how hard it is to make, and how far its largest ring exceeds six atoms.</p>`;
   const find = (selector) => [...place.querySelectorAll(selector)];
@@ -51,8 +51,17 @@
       ${models.map((each) => (right.includes(each) ? namedAtLeft(each) : namedAtRight(each))).join("")}`;
   }
 
+  const nameOf = (atom) => `${symbols[atom]}${atom}`;
+
+  /** The atom with the largest weight in an atom's row. */
+  const mostOf = (row) => row.indexOf(Math.max(...row));
+
   function show(i) {
-    gtcourse.molecule.paint(place, model.attention[i].map(ofWeight));
+    const row = model.attention[i];
+    gtcourse.molecule.paint(place, row.map(ofWeight));
+    const most = mostOf(row);
+    find(".circled")[0].textContent = nameOf(i);
+    find(".most")[0].textContent = `${most === i ? "It" : nameOf(most)} gets ${number(row[most])} of its attention.`;
     find(".scale span")[0].innerHTML = ofWeights();
     atoms.forEach((atom, j) => {
       atom.setAttribute("stroke", i === j ? "#3b82c4" : "none");
@@ -67,6 +76,8 @@
       atom.setAttribute("tabindex", i === j ? 0 : -1);
     });
     show(i);
+    const link = document.querySelector("a.play");
+    if (link) link.hash = link.hash.replace(/&atom=.*|$/, `&atom=${nameOf(i)}&to=${nameOf(mostOf(model.attention[i]))}`);
   }
 
   function change(to) {
@@ -74,14 +85,15 @@
     find("[data-model]").forEach((button, at) => button.setAttribute("aria-pressed", models[at] === to));
     const readsRings = to.kind === "csa";
     find(".which")[0].textContent = to.title;
-    find(".of")[0].textContent = readsRings ? "channels" : "heads";
+    find(".kind")[0].textContent = readsRings ? "channel" : "head";
+    find(".of")[0].textContent = `${readsRings ? "Channel" : "Head"} ${to.head} of layer ${to.layer}`;
     gtcourse.molecule.outline(find("svg")[0], readsRings ? ring : []);
     find(".result")[0].innerHTML = `Penalised logP of ${data.name}<br>predicted <b>${number(to.prediction)}</b> · exact <b>${number(value)}</b>`;
     find(".why")[0].textContent = readsRings ? `Only CSA reads which atoms share a ring. The outlined ring of ${sizes[ring.length]} lowers the exact value by ${number(cycle * (ring.length - LARGEST_FREE), 1)}.` :
       `${to.title} does not read which atoms share a ring. CSA does. The ring of ${sizes[ring.length]} lowers the exact value by ${number(cycle * (ring.length - LARGEST_FREE), 1)}.`;
     const link = document.querySelector("a.play");
     drawPuzzle();
-    if (link) link.hash = `model=${to.kind}&molecule=${data.name}`;
+    if (link) link.hash = `model=${to.kind}&molecule=${data.name}&open=one&layer=${to.layer}&${readsRings ? "channel" : "head"}=${to.head}`;
     choose(chosen);
   }
 

@@ -17,7 +17,7 @@ gtcourse.tour = (function () {
   // chooses in the page, for instance the pair that it names. `dim` is what the step is not about.
   const STEPS = [
     {
-      title: "The prediction", kind: "graphormer", molecule: "diazepam", look: "axis", see: [".axis", ".legend"],
+      title: "The prediction", kind: "graphormer", molecule: "diazepam", channel: 4, i: 1, j: 2, look: "axis", see: [".axis", ".legend"],
       ask: ["A trained Graphormer reads diazepam’s atoms and bonds and predicts its penalised logP. The line compares it with RDKit’s exact value. How far off is this model on average, on molecules it has never seen?", "0.04", "0.4", "4"],
       right: ({ error }) => nearest([0.04, 0.4, 4], error),
       text: ({ now, exact, error }) => `It is off by ${two(error)} on average. For diazepam it is off by ${two(Math.abs(now - exact))}, and the last step shows why. The next steps

@@ -7,6 +7,8 @@ import pytest
 
 from book._ext import explainer
 from experiments.explainer_answers import MOLECULES
+from gtcourse.course import explorer
+from gtcourse.predict import load
 from tools.paths import ROOT
 
 SPELLED = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -92,6 +94,37 @@ def test_the_errors_of_egt_and_csa_are_recorded(page, found):
 def test_the_atoms_of_the_first_page_are_in_the_ring_that_it_outlines():
     ring = explainer.outlined_ring(explainer.MOLECULES[explainer.OPENS])
     assert len(ring) == 7
+
+
+@pytest.fixture(scope="module")
+def home():
+    (molecule,) = explorer.molecules({explainer.OPENS: explainer.MOLECULES[explainer.OPENS]})
+    return explainer.first_page(molecule)
+
+
+def test_the_first_page_opens_with_a_row_that_has_one_clear_answer(home):
+    rows = [sorted(model["attention"][home["opens"]], reverse=True) for model in home["models"]]
+    assert min(row[0] for row in rows) > 0.7
+    assert min(row[0] / row[1] for row in rows) > 2.5
+    (first, *_) = rows
+    assert first[0] > 0.95
+
+
+def test_the_first_page_shows_each_models_most_peaked_head(home):
+    """A loop over all heads; of Graphormer, no mean of a layer has such a row."""
+    for name, model in zip(explainer.MODELS, home["models"], strict=True):
+        smiles = [explainer.MOLECULES[explainer.OPENS]]
+        _, (layers,) = load(name).predict(smiles, return_attention=True)
+        found = {}
+        for at, layer in enumerate(layers):
+            for head, rows in enumerate(layer.tolist()):
+                largest = [
+                    max(x for to, x in enumerate(row) if to != i) for i, row in enumerate(rows)
+                ]
+                found[at + 1, head + 1] = sum(largest) / len(largest)
+        assert max(found, key=found.get) == (model["layer"], model["head"])
+        if name == explainer.MODELS[0]:
+            assert max(layer.mean(dim=0).max().item() for layer in layers) < 0.3
 
 
 @pytest.mark.parametrize(

@@ -369,12 +369,118 @@ def explainer(page, book, errors):
         page.goto(f"{book}/book/explainer.html{said}")
         host = page.locator("#explainer")
         host.locator(".waiting").wait_for(state="hidden")
+        host.locator(".begin").evaluate_all("all => all.forEach((button) => button.click())")
         if (later := host.locator(".levels [data-unfold=later][aria-expanded=false]")).count():
             later.evaluate("button => button.click()")
             host.evaluate("host => host.shadowRoot.activeElement?.blur()")
         return host
 
     return opened
+
+
+def opened_in_short(page, book):
+    page.goto("about:blank")
+    page.goto(f"{book}/book/explainer.html")
+    host = page.locator("#explainer")
+    host.locator(".waiting").wait_for(state="hidden")
+    return host
+
+
+FOLDED = (".flow", ".maps", ".made", "fieldset", ".own", "[data-beside]")
+
+
+@pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, PHONE])
+def test_a_newcomer_sees_one_weight_and_unfolds_the_rest(page, book, errors, size):
+    page.set_viewport_size(size)
+    host = opened_in_short(page, book)
+    for part in (".prediction", ".axis", ".molecule", ".legend", ".matrix", ".path", ".tour"):
+        assert host.locator(part).is_visible(), part
+    assert [part for part in FOLDED if host.locator(part).is_visible()] == []
+    weight = host.locator(".path .of-weight > span").last.inner_text().strip()
+    said = f"In head 5 of layer 1, C0 gives N1 the weight {weight}"
+    assert host.locator(".intro").inner_text().startswith(said)
+    heads = host.get_by_role("button", name="4 layers of 8 heads")
+    heads.press("Enter")
+    assert page.evaluate("document.activeElement.shadowRoot.activeElement.dataset.layer") == "0"
+    assert [part for part in FOLDED[:2] if not host.locator(part).is_visible()] == []
+    assert not host.locator("fieldset").is_visible()
+    host.get_by_role("button", name="More").click()
+    page.reload()  # the address has what is unfolded
+    host.locator(".waiting").wait_for(state="hidden")
+    assert host.locator(".flow").is_visible()
+    assert not host.locator("fieldset").is_visible()
+    host.get_by_role("button", name="Change the model").click()
+    focused = "document.activeElement.shadowRoot.activeElement.textContent"
+    assert page.evaluate(focused) == "Remove C0"
+    shown = FOLDED[:4] if size == PHONE else FOLDED  # on a phone, More shows and hides the fields
+    assert [part for part in shown if not host.locator(part).is_visible()] == []
+
+
+def test_the_tour_shows_all_parts_and_ends_where_the_newcomer_was(page, book, errors):
+    host = opened_in_short(page, book)
+    host.locator(".tour button").click()
+    expect(host.locator(".flow")).to_be_visible()
+    expect(host.locator("fieldset")).to_be_visible()
+    host.get_by_role("button", name="End").click()
+    expect(host.locator(".flow")).to_be_hidden()
+    expect(host.locator("fieldset")).to_be_hidden()
+
+
+def test_the_first_steps_of_the_tour_are_about_weights_above_the_uniform_one(explainer):
+    """A weak pair has nothing to show: the first step's is that with which the page opens."""
+    host = explainer()
+    heading = host.locator(".of-pair").inner_text()
+    host.locator(".tour button").click()
+    expect(host.locator(".tour p")).to_contain_text("1 of 12")
+    assert host.locator(".of-pair").inner_text() == heading
+    for _ in range(6):
+        said = host.locator(".path .of-weight small").text_content()
+        step = host.locator(".tour p").inner_text()[:7]
+        if "Head 1" not in host.locator(".tour p").inner_text():  # which has nearly equal weights
+            assert number_in(said.split()[0]) > 1, step
+        host.locator(".tour .answers button").first.click()
+        host.locator(".tour .next").click()
+        host.locator(".tour .answers").wait_for()
+
+
+FLIGHTS = {
+    "[data-layer='2']": ".maps",
+    "[data-channel='1']": ".cells",
+    ".molecule [data-atom='6']": ".mark",
+}
+
+
+def test_what_is_chosen_is_seen_to_go_to_the_next_part_and_nothing_moves(explainer, page):
+    page.emulate_media(reduced_motion="no-preference")
+    host = explainer("#model=graphormer&molecule=diazepam&head=5&atom=C0&to=N1")
+    parts = (".flow", ".maps", ".matrix", ".path", ".molecule", "fieldset")
+    places = [host.locator(part).bounding_box() for part in parts]
+    for chosen, target in FLIGHTS.items():
+        host.locator(chosen).evaluate(
+            "part => part.dispatchEvent(new MouseEvent('click', { bubbles: true, composed: true }))"
+        )
+        ghost = host.locator(".ghost")
+        expect(ghost).to_have_count(1)
+        lands = ghost.evaluate("(each) => [each.offsetLeft, each.offsetWidth, each.offsetHeight]")
+        goal = host.locator(target).bounding_box()
+        frame = host.locator(".frame").bounding_box()
+        wanted = [goal["x"] - frame["x"], goal["width"], goal["height"]]
+        assert lands == pytest.approx(wanted, abs=2), chosen
+        expect(ghost).to_have_count(0)
+    assert [host.locator(part).bounding_box() for part in parts] == places
+
+
+def test_readers_who_want_no_motion_see_none(explainer, page):
+    host = explainer("#model=graphormer&molecule=diazepam")
+    count = """([from]) => {
+      const root = document.querySelector("#explainer").shadowRoot;
+      root.querySelector(from).click();
+      return root.querySelectorAll(".ghost").length;
+    }"""
+    assert page.evaluate(count, ["[data-layer='2']"]) == 0
+    page.emulate_media(reduced_motion="no-preference")
+    assert page.evaluate(count, ["[data-layer='1']"]) == 1
+    expect(host.locator(".ghost")).to_have_count(0)
 
 
 @pytest.mark.parametrize(
@@ -523,7 +629,7 @@ def test_a_molecule_of_the_list_is_recognised_however_it_is_written(explainer, s
     expect(host.locator(".picker > summary")).to_have_text(name or "your molecule")
     said = host.locator(".prediction").inner_text()
     if name is None:
-        assert "not known" in said
+        assert host.locator(".left").inner_text().count("needs RDKit") == 1
         return
     exact = penalized_logp(Chem.MolFromSmiles(smiles))
     assert f"exact {exact:.2f}".replace("-", "\N{MINUS SIGN}") in said
@@ -1055,7 +1161,7 @@ def test_the_marks_of_mirror_images_are_explained_and_left_out_by_a_button(expla
     host = explainer(f"#model=graphormer&smiles={quote('CC(C)Cc1ccc(cc1)[C@@H](C)C(=O)O')}")
     assert "as [C@H], counts as another type than C" in host.locator(".beyond").inner_text()
     assert host.locator(".prediction").bounding_box()["height"] < 30  # one line
-    assert "not known" in host.locator(".prediction").inner_text()
+    assert "needs RDKit" in host.locator(".prediction").inner_text()
     assert lowest(host.locator(".legend")) <= SMALL_LAPTOP["height"]
     host.get_by_role("button", name="Leave out the marks").click()
     assert host.locator(".beyond").inner_text() == ""
@@ -1664,6 +1770,9 @@ def test_on_a_phone_the_first_page_selects_atoms_by_tap_and_links_to_the_explain
     expect(link).to_have_attribute("href", re.compile("model=egt"))
     link.tap()
     page.wait_for_url("**/explainer.html#model=egt*")
+    host = page.locator("#explainer")
+    expect(host.locator(".intro")).to_contain_text("In head 4 of layer 4, C9 gives")
+    expect(host.locator(".flow")).to_be_hidden()  # a newcomer's view
     phone.close()
 
 
@@ -1775,7 +1884,7 @@ def test_the_frame_of_changes_ends_below_its_controls_on_a_phone(explainer, page
 def test_the_tab_key_stops_once_at_layers_and_heads_and_arrows_choose(explainer, page):
     host = explainer("#model=csa&molecule=aspirin")
     stops = """host => [...host.shadowRoot.querySelectorAll(".levels *")]
-      .filter((each) => each.tabIndex >= 0)
+      .filter((each) => each.tabIndex >= 0 && each.checkVisibility())
       .map((each) => each.closest(".flow, .maps, .matrix, .path").className)"""
     # In the path: the folds of the content, of what follows the weight and of the steps; the next
     # layer.

@@ -46,7 +46,7 @@ gtcourse.look = (function () {
     csa: {
       title: "CSA", weights: "channel", chapter: "09_csa", tokens: "atoms, with random walks",
       pairs: ["edge", "Pair features E", "one number per pair and channel, the same in every layer"], into: "▲ logits, v",
-      terms: { dot: DOT, E: { kind: "edge", text: "E<sub>ij,c</sub>", name: "pair, this channel" } },
+      terms: { dot: DOT, E: { kind: "edge", text: "E<sub>ij,c</sub>", name: "pair feature" } },
       value: "v<sub>j,c</sub> + E<sup>value</sup><sub>ij,c</sub>", source: "CSA, Eqs. 5 to 7", clips: true, end: "MLP → sum", reads: "sum", after: "norm",
     },
   };
@@ -68,7 +68,7 @@ gtcourse.look = (function () {
     :focus-visible { outline: 2px solid ${COLORS.node}; outline-offset: 2px; }
     h2 { font-size: 14.5px; font-weight: 600; line-height: 1.3; margin: .45rem 0 .25rem; }
     h2 small { font-weight: 400; }
-    .levels > h2:first-child, .weight h2 { margin-top: 0; }
+    .levels > .intro + h2, .weight h2 { margin-top: 0; }
     small, .quiet { font-size: 13px; }
     .quiet { opacity: .85; }
     sub, sup { font-size: 11px; line-height: 0; }
@@ -80,6 +80,16 @@ gtcourse.look = (function () {
     .picker > summary::after { content: "▾"; }
     .picker > summary::-webkit-details-marker { display: none; }
     .more, .phone { display: none; }
+    /* What a newcomer sees first: the prediction, the molecule and one weight with its path. */
+    .begin, .intro { display: none; }
+    .short .intro { display: block; margin: 0 0 .5rem; min-height: 2.8em; }
+    .no-model [data-part="model"], .no-changes [data-part="changes"] { display: inline-block; }
+    .no-model :is(.flow, .of-layer, .maps, .count, h2 [data-part] + small), .no-changes :is(.made, .edit, .left > .changed) { display: none; }
+    .begin { font-size: 13.5px; font-weight: 400; border-style: dashed; }
+    .left > .begin { margin: .4rem 0 .2rem; }
+    .short:not(.all) .extra { display: none; }
+    .short .more { display: block; }
+    .ghost { position: absolute; z-index: 8; pointer-events: none; image-rendering: pixelated; transform-origin: 0 0; border: 2px solid ${COLORS.edge}; border-radius: 3px; }
     .strip { position: absolute; z-index: 7; left: 0; right: 0; margin-top: .3rem; max-height: 22rem; overflow: auto; display: grid; gap: .3rem;
       grid-template-columns: repeat(auto-fill, minmax(7rem, 1fr)); padding: .5rem; background: var(--page); border: 1px solid var(--line); border-radius: .4rem;
       box-shadow: 0 .4rem 1rem #0004; }
@@ -306,12 +316,15 @@ gtcourse.look = (function () {
       .left, .comparing .left { display: contents; }
       .molecule, .legend, .comparing .right { order: 1; }
       .molecule { margin-top: .4rem; }
+      .left > .begin { order: 2; align-self: flex-start; }
       .made, .edit, .left > .changed { order: 2; }
       .frame:has(.tour p) .left > .changed { display: none; }
       .right { order: 3; }
       .prediction { position: sticky; top: var(--pst-header-height, 0px); z-index: 3; background: var(--page); box-shadow: 0 -.5rem 0 var(--page), 0 1px 0 var(--line); }
       .tour:has(p) { position: sticky; bottom: 0; order: 1; z-index: 6; box-shadow: 0 -.4rem 1rem #0003; }
-      .levels > h2:first-child { margin-top: .8rem; }
+      .levels > .intro + h2 { margin-top: .8rem; }
+      .short .intro { margin-top: .8rem; min-height: 5.6em; }
+      .short .intro + h2 { margin-top: 0; }
       .ribbon { white-space: normal; min-width: 0; }
     }
     @media (max-height: 860px) {
@@ -334,6 +347,7 @@ gtcourse.look = (function () {
       .panel h2 { min-height: 2.5rem; }
     }
     @container (max-width: 560px) {
+      .path small { white-space: normal; }
       .weight { grid-template-columns: minmax(0, 1fr); }
       .tour:has(p) { grid-template-columns: minmax(0, 1fr); }
     }

@@ -61,7 +61,7 @@
   gtcourse.explain = function (host, data) {
     const root = host.attachShadow({ mode: "open" });
     const state = { model: null, molecule: data.molecules[0], scope: "weight", layer: 0, channel: 0, i: 1, j: 3,
-      distance: 1, effects: false, outline: [], beside: null, second: { layer: 0, channel: 0 }, changes: gtcourse.models.unchanged(), removed: new Map() };
+      open: null, distance: 1, effects: false, outline: [], beside: null, second: { layer: 0, channel: 0 }, changes: gtcourse.models.unchanged(), removed: new Map() };
     let result = null;
     let before = null;
     let hover = null;
@@ -76,12 +76,12 @@
           <button aria-label="Read this SMILES">↵</button></form>
         <select class="extra" data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" data-hint="${HINT}" role="status"><span></span></p>
       <div class="body"><div class="left"><p class="prediction" role="status"><span class="waiting">loading the model …</span></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div><p class="beyond" role="status"></p>
-        <div class="made"><div class="chips" role="group" aria-label="changes" tabindex="-1"></div><button data-act="reset">Undo all</button></div><div class="edit"><fieldset></fieldset></div>
+        <button class="begin fold" data-part="changes" aria-expanded="false">Change the model</button><div class="made"><div class="chips" role="group" aria-label="changes" tabindex="-1"></div><button data-act="reset">Undo all</button></div><div class="edit"><fieldset></fieldset></div>
         <div class="molecule"></div><p class="legend"><span class="says"></span> <select data-scope aria-label="what the molecule shows"></select><span class="scale"></span></p><p class="changed" role="status"></p></div>
-        <div class="right"><div class="two" hidden></div><div class="levels" hidden>
-          <h2>1 · The model <small class="quiet">choose a layer</small></h2><div class="flow" role="group" aria-label="layers: arrow keys choose one"></div>
+        <div class="right"><div class="two" hidden></div><div class="levels" hidden><p class="intro"></p>
+          <h2><span class="count">1 · </span>The model <button class="begin fold" data-part="model" aria-expanded="false"></button><small class="quiet">choose a layer</small></h2><div class="flow" role="group" aria-label="layers: arrow keys choose one"></div>
           <h2 class="of-layer"></h2><div class="maps" role="group"></div>
-          <div class="weight"><div><h2>3 · One weight</h2><div class="matrix" tabindex="0" role="group"
+          <div class="weight"><div><h2><span class="count">3 · </span>One weight</h2><div class="matrix" tabindex="0" role="group"
             aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div><svg class="connector" aria-hidden="true"></svg></div></div></div></div></div></div>`;
     const find = (selector) => root.querySelector(selector);
     const all = (selector) => [...root.querySelectorAll(selector)];
@@ -196,6 +196,8 @@
       const inside = (token) => Math.max(0, Math.min(token, tokens() - 1));
       Object.assign(state, state.i === null || state.j === null ? strongest() : { i: inside(state.i), j: inside(state.j) });
       find(".frame").classList.remove("loading");
+      showParts();
+      nameParts();
       all("[inert]").forEach((part) => { part.inert = false; });
       find(".levels").hidden = Boolean(state.beside);  // what is hidden has no width to be drawn in
       find(".two").hidden = !state.beside;
@@ -214,6 +216,54 @@
       host.dataset.drawn = "";  // from here on it takes its own room
       predictWithAll(state.molecule);
     }
+
+    // A newcomer sees one weight and its path. The model's layers, what can be changed, a molecule of one's own
+    // and a second model unfold. An address that says nothing else, a chapter and the tour show all.
+    const PARTS = { model: ".flow [data-layer]", changes: "fieldset button" };  // each with its first control
+
+    function showParts() {
+      for (const part of Object.keys(PARTS)) find(".frame").classList.toggle(`no-${part}`, Boolean(state.open && !state.beside && !state.open.has(part)));
+      find(".frame").classList.toggle("short", Boolean(state.open && !state.beside));
+    }
+
+    function nameParts() {
+      find('[data-part="model"]').textContent = `${result.layers.length} layers of ${channels()} ${about().weights}s`;
+    }
+
+    function showPart(part) {
+      state.open?.add(part);
+      if (state.open?.size === Object.keys(PARTS).length) state.open = null;  // nothing is left to unfold
+      start();
+      find(`${PARTS[part]}[tabindex="0"], ${PARTS[part]}:not([tabindex])`).focus({ preventScroll: true });
+    }
+
+    // What is chosen is seen to go where it is shown next: an outline moves there. It lies above the page and
+    // takes no room, and readers who want no motion see none.
+    const still = matchMedia("(prefers-reduced-motion: reduce)");
+    const FLIGHT = 380;  // milliseconds
+
+    function fly(from, to, background = "none") {
+      const end = to?.getBoundingClientRect();
+      if (still.matches || !from?.width || !end?.width) return;
+      const frame = find(".frame").getBoundingClientRect();
+      find(".ghost")?.remove();  // arrow keys are faster than it
+      const ghost = Object.assign(document.createElement("div"), { className: "ghost" });
+      ghost.setAttribute("aria-hidden", "true");
+      const px = (x) => `${x.toFixed(1)}px`;
+      Object.assign(ghost.style, { left: px(end.left - frame.left), top: px(end.top - frame.top), width: px(end.width), height: px(end.height), background });
+      find(".frame").append(ghost);
+      const away = `translate(${px(from.left - end.left)}, ${px(from.top - end.top)}) scale(${from.width / end.width}, ${from.height / end.height})`;
+      ghost.animate([{ transform: away, opacity: 1 }, { transform: "none", opacity: 1, offset: 0.75 }, { transform: "none", opacity: 0 }], { duration: FLIGHT, easing: "ease-in-out" })
+        .finished.finally(() => ghost.remove());
+    }
+
+    const boxOf = (part) => part?.getBoundingClientRect();
+
+    /** From a layer to its heads, from a head to its matrix, from a weight to its path. */
+    const pictureOf = (canvas) => `center / 100% 100% url(${canvas.toDataURL()})`;
+    const flyToMaps = (canvas) => fly(boxOf(canvas), find(".maps"));
+    const flyToMatrix = (canvas) => fly(boxOf(canvas), find(".cells"), pictureOf(canvas));
+    const flyToPath = (from) => fly(from, find(".path .of-weight") ?? find(".of-pair"), css(ofWeight(mapOf(layer().attention)[state.i * tokens() + state.j])));
 
     /** What a model computes. Nothing reads the row of a removed atom, so it is empty, as its column is. */
     function compute(model, changes) {
@@ -290,6 +340,15 @@
       if (state.beside) return drawTwo();
       drawMark();
       drawPath();
+      drawIntro();
+    }
+
+    /** What a newcomer sees first, in words. */
+    function drawIntro() {
+      if (!state.open) return;
+      const weight = mapOf(layer().attention)[i() * tokens() + j()];
+      find(".intro").innerHTML = `In ${about().weights} ${state.channel + 1} of layer ${state.layer + 1}, <b>${nameOf(i())}</b> gives ${
+        i() === j() ? "itself" : `<b>${nameOf(j())}</b>`} the weight <b>${number(weight)}</b> (framed). The rows show where it comes from, and what the prediction is without it. Choose another square or atom.`;
     }
 
     function drawPrediction() {
@@ -299,7 +358,7 @@
       const heading = state.beside ? `<span class="long">penalised logP · </span>${about().title}` : "penalised logP";
       find(".prediction").innerHTML = `${heading} ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
         ${state.beside ? `· ${ABOUT[state.beside.kind].title} <b>${number(other.prediction, 2)}</b>` : ""}
-        ${value === null ? "<small>· exact: not known</small>" : `<span class="${isWhole() ? "" : "of-whole"}">· exact ${number(value, 2)}</span>`}`;
+        ${value === null ? "<small>· exact: needs RDKit</small>" : `<span class="${isWhole() ? "" : "of-whole"}">· exact ${number(value, 2)}</span>`}`;
       const values = data.molecules.map((molecule) => molecule.value);
       const others = moved || state.beside ? [] : Object.entries(state.molecule.predictions ?? {}).filter(([kind, by]) => kind !== state.model.kind && by !== null);
       const shown = [now, before.prediction, other?.prediction ?? now];  // of the reader's molecules and changes, some lie beyond the others
@@ -328,7 +387,7 @@
     const isWhole = () => !removed().size;
 
     function keyOfExact(value) {
-      if (value === null) return "<span>exact: needs RDKit</span>";
+      if (value === null) return "";  // which the line above says
       if (isWhole()) return '<span class="exact"><i></i>exact<span class="long"> (RDKit)</span></span>';
       return `<span class="exact of-whole"><i></i>exact for whole<span class="long"> ${state.molecule.like ?? state.molecule.name}</span></span>`;
     }
@@ -456,7 +515,8 @@
       drawArrow();
       drawTriangles();
       drawLegend(tokens());
-      find(".left > .changed").textContent = differences();
+      const said = differences();
+      if (find(".left > .changed").textContent !== said) find(".left > .changed").textContent = said;  // it is read out
     }
 
     const circleOf = (disc) => ({
@@ -741,7 +801,7 @@
         const values = find(here, run);
         if (values.length === 1) return `<i class="one" style="background:${css(ofNumber(values[0], limit))}"></i>${compared((each, layer) => find(layer, each)[0])}`;
         vectors.push([values, limit]);
-        return `<canvas class="vector" title="${[...values].slice(0, 8).map((x) => number(x, 2)).join(", ")}${values.length > 8 ? ", …" : ""}"></canvas>
+        return `<canvas class="vector" role="img" title="${[...values].slice(0, 8).map((x) => number(x, 2)).join(", ")}${values.length > 8 ? ", …" : ""}"></canvas>
           <span class="length"><span class="long">length </span>${compared((each, layer) => length(find(layer, each)), 2)}</span>`;
       };
       const slice = (values, token) => values.subarray(token * d + channel * wide, token * d + (channel + 1) * wide);
@@ -778,7 +838,7 @@
       rows.softmax = { text: "softmax", value: compared(shareOf), more: "from-row wide",
         label: gone ? `${name(to)} is removed` : `e<sup>${number(power, 2)}</sup> / Σ e<sup>s</sup> = ${share} / ${all}` };
       if (here.gates) rows.gate = { kind: "gate", text: "× σ(G<sub>ij</sub>)", label: "gate", value: compared((_, layer) => mine(layer.gates)[pair]) };
-      rows.weight = { text: "weight a<sub>ij</sub>", label: `${number(weight * T, 1)} × uniform`, more: "total from-row of-weight",
+      rows.weight = { text: "weight a<sub>ij</sub>", label: `${number(weight * T, weight * T < 0.095 ? 2 : 1)} × uniform`, more: "total from-row of-weight",
         value: `<span class="amount"><i style="width:${(100 * Math.min(1, weight)).toFixed(1)}%"></i><u style="left:${(100 / T).toFixed(1)}%"></u></span>${
           compared((_, layer) => mine(layer.attention)[pair])}` };
       if (!state.beside) rows.later = { steps: folds("later", "from the weight to the prediction"), more: "later" };
@@ -1160,6 +1220,7 @@
       }
       if (state.changes.perHead) said.set("perHead", 1);
       if (state.effects) said.set("effects", 1);
+      if (state.open) said.set("open", ["one", ...state.open]);
       if (state.beside) said.set("beside", [state.beside.kind, state.second.layer + 1, state.second.channel + 1]);
       history.replaceState(null, "", `#${said}`);
     }
@@ -1182,6 +1243,7 @@
         kind, molecule: said.get("molecule"), smiles: said.get("smiles"), layer: whole("layer"),
         channel: whole(["head", "channel"].find((name) => said.has(name)) ?? "weight"),
         scope: SCOPES.find((scope) => scope === said.get("show")) ?? "weight", i: tokenOf(said.get("atom"), kind) ?? given("i"), j: tokenOf(said.get("to"), kind) ?? given("j"),
+        open: split("open", ",")[0] === "one" ? new Set(split("open", ",").filter((part) => part in PARTS)) : null,
         effects: said.has("effects"), beside: besideKind, second: ofSecond.length ? { layer: secondLayer, channel: secondChannel ?? 0 } : null, without: split("without", ",").map(atomOf).filter((atom) => atom !== null),
         changes: { ...Object.fromEntries(lists), perHead: said.has("perHead"), shift: Object.fromEntries(shifts.filter(([, by]) => Math.abs(by) <= MOST_SHIFT)) },
       };
@@ -1196,7 +1258,8 @@
       const listed = data.molecules.find((each) => each.name === molecule) ?? data.molecules[0];
       const shown = (smiles && heard(smiles, `Showing ${listed.name} instead.`)) || listed;
       if (!result) {
-        Object.assign(state, { model, molecule: shown });
+        Object.assign(state, { model, molecule: shown, open: place.open ?? null });
+        showParts();
         drawWaiting();
       }
       try {
@@ -1209,7 +1272,7 @@
       if (against) await fetched(against);
       const first = ABOUT[model.kind].reads === "vnode" ? 1 : 0;
       Object.assign(state, { model, molecule: shown,
-        scope: "weight", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, outline: [], beside: against, second: second ?? startOf(against) }, place,
+        scope: "weight", layer: 0, channel: FIRST[model.kind] ?? 0, distance: 1, i: 1 + first, j: 3 + first, effects: false, outline: [], beside: against, second: second ?? startOf(against), open: null }, place,
       { changes: { ...gtcourse.models.unchanged(), ...structuredClone(changed) } });
       state.layer = Math.min(state.layer, model.layers - 1);
       unfolded.delete(unfoldedByTour);
@@ -1343,11 +1406,17 @@
     }
 
     function select(from, to = state.j) {
+      const isAnother = from !== state.i || to !== state.j;
+      const atom = boxOf(all(".molecule .disc")[from - result.first]);
+      const byAtom = to === state.j && from !== state.i;
       Object.assign(state, { i: from, j: to });
       hover = null;
       drawChanges();
       drawPair();
       remember();
+      if (!isAnother || state.beside) return;
+      if (byAtom) fly(atom, find(".mark"));
+      else flyToPath(boxOf(find(".mark")));
     }
 
     /** The pair under the pointer in the matrix. */
@@ -1369,7 +1438,7 @@
       if (barAt(event) !== null) return select(state.i, barAt(event));
       if (atomNear(event) !== null) return select(atomNear(event) + result.first);
       if (!target) return;
-      const { model, molecule, layer: at, channel, act, flip, token, undo: what, onward, unfold } = target.dataset;
+      const { model, molecule, layer: at, channel, act, flip, token, undo: what, onward, unfold, part } = target.dataset;
       if (model) choose(data.models[model]);
       else if (molecule) {
         takeMolecule(data.molecules[molecule]);
@@ -1381,12 +1450,15 @@
       } else if (at) {
         Object.assign(state, { layer: Number(at), scope: state.scope === "layer" ? "layer" : "weight" });
         draw();
+        flyToMaps(target.querySelector("canvas"));
       } else if (onward) {
         const [layer, channel, i, j] = onward.split(",").map(Number);
+        const from = boxOf(target);
         Object.assign(state, { layer, channel, i, j, scope: "weight" });
         hover = null;
         draw();
         scrollToChannel();
+        fly(from, find(`[data-layer="${layer}"]`));
         (find(".path [data-onward]") ?? find(".path [data-unfold]"))?.focus({ preventScroll: true });
       } else if (unfold) {
         toggle(unfolded, unfold);
@@ -1395,7 +1467,9 @@
       } else if (channel) {
         Object.assign(state, { channel: Number(channel), scope: "weight" });
         draw();
-      } else if (token) select(Number(token));
+        flyToMatrix(target.querySelector("canvas"));
+      } else if (part) showPart(part);
+      else if (token) select(Number(token));
       else if (what) {
         undo(what);
         recalculate();
@@ -1558,7 +1632,7 @@
     });
 
     gtcourse.tour?.(find(".tour"), visit, remembered);  // in the book
-    const opening = host.dataset.start === undefined && data.opens ? { i: null, j: null, ...data.opens } : {};
+    const opening = host.dataset.start === undefined && data.opens ? { i: null, j: null, open: new Set(), ...data.opens } : {};
     return visit(remembered() ?? { kind: host.dataset.start, ...opening });
   };
 })();
