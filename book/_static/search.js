@@ -166,14 +166,34 @@ const LEADS = [
   [/^q\W*k\W*(t|ᵀ|⊤|transposed?)?$/, "notebooks/01_self_attention.html#all-tokens-at-once"],
   [/temperature|sqrt|√|square root|scaled dot.product/, "notebooks/01_self_attention.html#why-divide-by-the-square-root"],
   [/^data ?sets?$/, "notebooks/data.html"],
-  [/^multi.?head/, "notebooks/01_self_attention.html#several-heads"],
+  [/vanishing|saturat/, "notebooks/01_self_attention.html#why-divide-by-the-square-root", "notebooks/02_transformer.html#what-goes-wrong-in-a-deep-stack"],
+  [/^why (do |does |we |you |one )*(scale|divide|normali[sz]e)\b.*\b(dot|products?|logits?|scores?|attention)\b/, "notebooks/01_self_attention.html#why-divide-by-the-square-root"],
+  [/^multi.?head|^(how many|number of|several|multiple) (attention )?heads?\b/, "notebooks/01_self_attention.html#several-heads"],
+  [/\bbatch(es|ing)?\b.*\b(sizes|different|variable|padd\w*)\b|\bgraphs of (different|several) sizes/, "notebooks/01_self_attention.html#batches-and-padding"],
+  [/permutation.?equivarian\w*$|\border of (the )?(tokens|nodes|atoms)/, ORDER],
+  [/^sinusoid|^sines? and cosines?/, "notebooks/02_transformer.html#a-vector-for-each-position"],
+  [/\b(embeddings?|nodes|representations?|features?)\b.*\b(same|similar|identical|alike)$/, "notebooks/03_message_passing.html#over-smoothing"],
+  [/random.?walk.*\b(pe|se|encodings?)\b/, "notebooks/04_positional_encodings.html#random-walks", "book/glossary.html#term-RWSE"],
+  [/\begt\b.*\bedge (features?|attributes?)|\bedge (features?|attributes?)\b.*\begt\b/, "notebooks/07_egt.html#a-vector-for-every-pair"],
+  [/\bgrpe\b.*\bedge (features?|attributes?)|\bedge (features?|attributes?)\b.*\bgrpe\b/, "notebooks/08_grpe.html#relations"],
+  [/\bcsa\b.*\bedge (features?|attributes?)|\bedge (features?|attributes?)\b.*\bcsa\b/, "notebooks/09_csa.html#edges-inside-the-message"],
+  [/\b(shortest.?paths?|distances?)\b.*\b(encodings?|bias(es)?|embeddings?)$/, "notebooks/06_graphormer.html#distance-as-an-attention-bias"],
+  [/^(node )?degrees? (encodings?|centrality|embeddings?)/, "notebooks/06_graphormer.html#centrality-how-many-edges", "book/glossary.html#term-centrality-encoding"],
+  [/\bgat(e|es|ing)\b.*\begt\b|\begt\b.*\bgat(e|es|ing)\b/, "notebooks/07_egt.html#bias-clip-and-gate", "notebooks/07_egt.html#the-gate-and-the-pairs-on-three-kinds-of-data"],
+  [/^(compare|comparison of|differences? between) (all )?(the )?models$/, "notebooks/10_one_framework.html#nine-models-in-two-tables", "book/which_model.html"],
+  [/\b(which|important|relevant) (atoms?|nodes?)\b|\b(atom|node) importance/, "notebooks/11_what_attention_sees.html#what-the-prediction-depends-on"],
+  [/^(multi.?|several |many )gpus?\b|^distributed|^(ddp|data.?parallel\w*)$/, "notebooks/12_from_a_laptop_to_a_cluster.html#several-processes-several-machines"],
+  [/^(qm[789]|md17|molecule.?net|tox21|moses)\b/, "notebooks/data.html#the-published-data-sets", "notebooks/data.html"],
+  [/\bnans?\b|\bloss\b.*\b(explodes?|diverges?|infinite)\b|^training diverge/, "book/results/divergence.html", "notebooks/02_transformer.html#debugging-clinic"],
+  [/\bonnx\b/, "book/onnx.html", "notebooks/your_molecules.html#run-a-model-without-python"],
+  [/^(solutions?|answers?|hints?)( (to|of|for) (the )?exercises?)?$/, "book/how_to_read.html#exercises"],
   [/^o\W*n\W*(2|²)\W*$|quadratic|complexity/, "notebooks/03_message_passing.html#what-it-costs"],
   [/^express(ive|ivity|iveness)\b/, "notebooks/03_message_passing.html#what-message-passing-cannot-see"],
   [/^oom$|out of memory|less memory/, "notebooks/12_from_a_laptop_to_a_cluster.html#two-ways-to-use-less-memory"],
   [/^laplacian eigen.?vectors?$/, "notebooks/04_positional_encodings.html#the-laplacian"],
   [/^edge.?(channels?|embeddings?)$/, "notebooks/07_egt.html#a-vector-for-every-pair", "notebooks/07_egt.html#attention-updates-the-pairs"],
   [/^neighbou?r(s|hoods?)?$/, "notebooks/03_message_passing.html#one-node-at-a-time"],
-  [/^edge (features?|attributes?)$/, "notebooks/06_graphormer.html#edges-along-the-shortest-path"],
+  [/\bedge (features?|attributes?)$/, "notebooks/06_graphormer.html#edges-along-the-shortest-path"],
   [/^(skip|shortcut) connections?$/, "book/glossary.html#term-residual-connection"],
   [/^(graph)?gps$/, "book/after.html#message-passing-and-attention-side-by-side-gps"],
   [/^(how (do|can) i |how to )?(install|set ?up)|^(pip|conda)\b/, "book/intro.html#a-first-prediction", "book/how_to_read.html#three-ways-to-use-the-book"],
@@ -186,14 +206,19 @@ const LEADS = [
   [/^(permutation\W+)?invarian/, "book/glossary.html#term-invariance", ORDER, "book/glossary.html#term-equivariance"],
   [/^(permutation\W+)?equivarian/, "book/glossary.html#term-equivariance", ORDER, "book/glossary.html#term-invariance"],
   [/^learning.?rate|warm.?up$/, "notebooks/02_transformer.html#where-the-norm-goes"],
-  [/(neighbou?r|message).*aggregat|^message.?passing$/, "notebooks/03_message_passing.html#one-node-at-a-time"],
-  [/^(gnns?|message.?passing)\b.*transformer/, "notebooks/03_message_passing.html"],
+  [/(neighbou?r|message).*aggregat|^message.?passing( works?)?$/, "notebooks/03_message_passing.html#one-node-at-a-time"],
+  [/\b(gnns?|mpnns?|message.?passing)\b.*\btransformers?\b|\btransformers?\b.*\b(gnns?|mpnns?|message.?passing)\b/, "notebooks/03_message_passing.html"],
+  [/^self.?attention$/, "notebooks/01_self_attention.html", "book/glossary.html#term-attention"],
+  [/^graph laplacian$/, "book/glossary.html#term-Laplacian", "notebooks/04_positional_encodings.html#the-laplacian"],
+  [/\blimit\w* of (message.?passing|gnns?|mpnns?)/, "notebooks/03_message_passing.html#what-message-passing-cannot-see"],
+  [/\b(my|own|other) (own )?graphs?$/, "notebooks/your_molecules.html#graphs-that-are-not-molecules"],
+  [/^number of parameters$/, "book/results/runs.html#parameters-and-seeds"],
   [/^(graph )?isomorphi/, "book/glossary.html#term-isomorphic", "notebooks/03_message_passing.html#what-message-passing-cannot-see"],
   [/^spectral|^(graph )?fourier|^eigen.?(values?|spaces?)$|^λ$/, "notebooks/04_positional_encodings.html#slow-and-fast-eigenvectors"],
   [/^(φ|phi)\W*i\W*j\W*$/, "notebooks/06_graphormer.html#distance-as-an-attention-bias"],
   [/^\[?cls\]?( token)?$/, "notebooks/06_graphormer.html#vnode-the-layer-the-model"],
   [/^edge gat|^gat(e|es|ing)$/, "book/glossary.html#term-gate", "notebooks/07_egt.html#bias-clip-and-gate"],
-  [/^(graph|node|link|edge) (classification|prediction|regression)$/, "notebooks/07_egt.html#one-model-four-questions"],
+  [/^(graph|node|link|edge).(level )?(classification|prediction|regression|tasks?)$/, "notebooks/07_egt.html#one-model-four-questions"],
   [/\bpredict\w*\b.*\b(my|own)\b|\bmy (own )?molecules?$/, "notebooks/your_molecules.html#predict-for-a-table", "notebooks/your_molecules.html"],
   [/^bias(es)?$/, "book/glossary.html#term-attention-bias", "notebooks/06_graphormer.html#distance-as-an-attention-bias"],
   [/^edge.?augment/, "notebooks/07_egt.html"],
@@ -288,7 +313,7 @@ function withoutCopies(found) {
   });
 }
 
-const QUESTION = /^\s*(?:what\s+(?:is|are)|define|definition\s+of|meaning\s+of)\s+(?:an?\s+|the\s+)?/i;
+const QUESTION = /^\s*(?:what\s+(?:is|are)|define|definition\s+of|meaning\s+of|explain|introduction\s+to)\s+(?:an?\s+|the\s+)?/i;
 
 const singular = (word) => word.replace(/ies$/, "y").replace(/(s|x|ch|sh)es$/, "$1").replace(/([^s])s$/, "$1");
 
@@ -302,8 +327,11 @@ function naming(names, query) {
 }
 
 // Words of a question that say nothing about its subject.
-const SMALL = new Set(("a an and are at by can do does for from how i in is it my of on or own the this to use we " +
-  "what when where which why with you your").split(" "));
+const SMALL = new Set(("a an and are as at be been but by can could did do does for from get had has have how i if in into is it its me my " +
+  "need of on or own should so some that the their them there these this those to use want was we were what when where which who why will " +
+  "with would you your").split(" "));
+
+const ASKING = new Set(["define", "definition", "difference", "explain", "explained", "explanation", "meaning", "understand"]);
 
 // Of these, those that the title of a page has decide between sections that are equally good.
 const TELLING = new Set("how my own use when where which why your".split(" "));
@@ -323,14 +351,22 @@ function search(question, slips = []) {
   return Object.assign(collapsed(best), { totals });
 }
 
+/** A question without the small words that it begins with: "what is the", "how do I". */
+function subject(asked) {
+  if (asked.startsWith("why")) return asked;  // its reasons stand elsewhere than what it is
+  const words = asked.split(/\s+/);
+  const first = words.findIndex((word) => !SMALL.has(word) && !ASKING.has(word));
+  return words.slice(Math.max(first, 0)).join(" ");
+}
+
 /** The sections with all words of a question or, where there is none, with the most of them. First those
     that are known to answer it. */
 function inWords(question, slips) {
   const all = sectionsWith(question, slips, 0);
   const found = all.length ? all : sectionsWith(question, [], 1);
-  const asked = question.trim().toLowerCase();
+  const asked = question.trim().toLowerCase().replace(/\s*[?!]+$/, "");
   const meantByReader = slips.reduce((words, [word, other]) => words.replace(word, other), asked);
-  const direct = leading(asked);
+  const direct = [asked, subject(asked)].map(leading).find((leads) => leads.length) ?? [];
   if (direct.length) slips.length = 0;  // as it is written, it was no slip
   const leads = direct.length ? direct : leading(meantByReader);
   const sections = leads.map((lead) => indexed().sections.find((each) => each.section.url === lead)?.section);
@@ -446,6 +482,7 @@ function sectionsWith(question, slips, missing) {
   const query = (identifier ? String : respelt)(asking.replace(QUESTION, "").replace(/\?\s*$/, "") || asking);
   const said = (query.match(WRITTEN) ?? []).filter((word) => !SMALL.has(word.toLowerCase()));
   const telling = [...wordsOf(query).keys()].filter((word) => TELLING.has(word));
+  if (!said.length && question.match(WRITTEN)?.length > 1) return [];  // "how do I" asks for nothing
   let asked = terms(said.length ? said.join(" ") : query, slips);
   if (missing) asked = asked.filter((words) => words.size);
   if (!asked.length || asked.some((words) => !words.size)) return [];

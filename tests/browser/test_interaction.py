@@ -1,6 +1,8 @@
 """What reacts to the reader: solutions, folded code, the mode, the search, a table's filter."""
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -447,6 +449,35 @@ def test_typical_queries_have_the_right_first_result(page, book):
           .filter((url) => !SECTIONS.some((section) => section.url === url))"""
     )
     assert known == []
+
+
+QUERIES = json.loads(Path(__file__).with_name("queries.json").read_text(encoding="utf-8"))
+"""What students type, and what should be found first: one section, or a term and its section."""
+
+
+def test_what_students_type_finds_the_right_section_first(searching):
+    assert len(QUERIES) >= 40
+    wrong = {}
+    for (query, wanted), found in zip(QUERIES.items(), searching(*QUERIES), strict=True):
+        firsts = [each["url"] for each in found[: len(wanted)]]
+        right = map(str.endswith, firsts, wanted)
+        if len(firsts) < len(wanted) or not all(right):
+            wrong[query] = firsts
+    assert wrong == {}
+    # An erratum comes after the chapters, unless these have too few of the words.
+    with_errata = [
+        [each["url"] for each in found]
+        for found in searching("softmax bias", "laplacian sign", "attention dropout", "csa channel")
+    ]
+    for urls in with_errata:
+        chapters = [at for at, url in enumerate(urls) if re.match(r"notebooks/\d", url)]
+        errata = [at for at, url in enumerate(urls) if url.startswith("notebooks/errata")]
+        assert not errata or chapters[0] < errata[0]
+    assert any("errata" in url for urls in with_errata for url in urls)
+
+
+def test_a_question_of_small_words_alone_finds_nothing(searching):
+    assert [len(found) for found in searching("how do I", "what is it", "where is the")] == [0] * 3
 
 
 def test_two_sections_of_a_page_with_the_same_title_are_both_found(searching):
