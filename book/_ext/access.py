@@ -1,7 +1,19 @@
 """Roles that a screen reader can make sense of, where the builder writes others."""
 
+import re
+
+from pages import built, update
+
 # docutils calls the bibliography a list but its entries no items of one.
 ROLES = {'<div role="list" class="citation-list">': '<div class="citation-list">'}
+
+SIDEBAR = '<div id="pst-primary-sidebar"'
+LANDMARK = f'{SIDEBAR} role="complementary" aria-label="book"'
+"""The logo and the search stand in no landmark of the theme."""
+
+EMPTY_HEADER = re.compile(r'<th\b(?![^>]*class="[^"]*head)([^>]*)>\s*</th>')
+"""The corner of an output's table names neither a row nor a column. Of a table of the text, whose
+headers have the class ``head``, all headers may be empty: the styles hide these."""
 
 
 def mend_roles(app, page, template, context, doctree) -> None:
@@ -10,6 +22,16 @@ def mend_roles(app, page, template, context, doctree) -> None:
             context["body"] = context["body"].replace(wrong, right)
 
 
+def accessible(page: str) -> str:
+    return EMPTY_HEADER.sub(r"<td\1></td>", page.replace(SIDEBAR, LANDMARK))
+
+
+def mend_pages(app, error) -> None:
+    for path, page in built(app, error):
+        update(path, page, accessible(page))
+
+
 def setup(app):
     app.connect("html-page-context", mend_roles)
+    app.connect("build-finished", mend_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

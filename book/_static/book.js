@@ -570,6 +570,29 @@ function removeFailure(place) {
   place.querySelector(":scope > .not-loaded")?.remove();
 }
 
+const AT_REST = 600;  // milliseconds without a change
+
+// A sentence that changes with every step of a slider or of a drag is read out once, when that rests: a screen
+// reader reads what is put into a line again.
+function readOutAtRest() {
+  const timers = new Map();
+  const placeOf = (part) => (part.getRootNode() === document ? part.closest?.(".picture, #live, #twins") : part.getRootNode());
+  const wait = (event) => {
+    const [part] = event.composedPath();
+    const isMoved = event.type === "input" ? part.matches?.("input[type=range]") : event.buttons > 0;
+    if (!isMoved || !part.getRootNode) return;
+    for (const line of placeOf(part)?.querySelectorAll("[role=status]") ?? []) {
+      line.setAttribute("aria-live", "off");
+      clearTimeout(timers.get(line));
+      timers.set(line, setTimeout(() => {
+        line.removeAttribute("aria-live");
+        line.append(...line.childNodes);
+      }, AT_REST));
+    }
+  };
+  for (const type of ["input", "pointermove"]) document.addEventListener(type, wait, { capture: true, passive: true });
+}
+
 // A promise that the page has been prepared, for the tests. Pictures to play with come later, when the reader is near.
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", () => {
   offerMoreButtons();
@@ -588,6 +611,7 @@ window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", ()
   loadWhenNear();
   copyFormulas();
   reachScrolling();
+  readOutAtRest();
   early.abort();
   done();
 }));

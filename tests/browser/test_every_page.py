@@ -8,7 +8,7 @@ import pytest
 import yaml
 from bs4 import BeautifulSoup
 
-from tests.browser.visit import Visit, show_in, visit
+from tests.browser.visit import READY, Visit, all_faults, show_in, visit
 from tests.process import run
 from tools.chromium import LAPTOP, PHONE
 from tools.paths import CONFIG, HTML, NOTEBOOKS, ROOT, slug
@@ -30,6 +30,23 @@ AWAY = re.compile("https://(colab.research.google.com|mybinder.org)/")
 )
 def test_no_page_has_faults(visits, kind):
     assert {name: found for name, visit in visits.items() if (found := getattr(visit, kind))} == {}
+
+
+OF_A_KIND = [
+    "book/intro.html",
+    "book/explainer.html",
+    "book/explainer.html#model=egt&molecule=diazepam&beside=csa",
+    "notebooks/06_graphormer.html",
+    "book/results/index.html",
+]
+
+
+@pytest.mark.parametrize("name", OF_A_KIND)
+def test_axe_finds_no_fault_of_any_weight_on_a_page_of_each_kind(page, book, name):
+    page.goto(f"{book}/{name}")
+    page.evaluate(READY)
+    page.wait_for_load_state("networkidle")
+    assert all_faults(page) == []
 
 
 @pytest.mark.parametrize("name", KINDS)

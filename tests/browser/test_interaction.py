@@ -690,6 +690,31 @@ def test_the_page_for_missing_pages_offers_a_search_of_the_book(page, book):
     assert page.locator("#term-virtual-node").inner_text().startswith("virtual node")
 
 
+def test_a_sentence_is_read_out_once_when_a_slider_rests(chapter):
+    """While a line has aria-live off, a screen reader reads none of its changes."""
+    for name, number in (("score", "01"), ("dial", "08")):
+        page = chapter(number)
+        picture = page.locator(f"#{name}")
+        picture.evaluate(COME_NEAR)
+        line = picture.locator("[role=status]").first
+        slider = picture.locator("input[type=range]").first
+        slider.wait_for()
+        slider.focus()
+        for _ in range(3):
+            slider.press("ArrowRight")
+            expect(line).to_have_attribute("aria-live", "off")
+        said = line.inner_text()
+        added = """line => new Promise((done) => {
+          const watch = new MutationObserver((records) => {
+            if (!records.some(({ addedNodes }) => addedNodes.length)) return;
+            watch.disconnect();
+            done([line.hasAttribute("aria-live"), line.innerText]);
+          });
+          watch.observe(line, { childList: true });
+        })"""
+        assert line.evaluate(added) == [False, said], name
+
+
 def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, book):
     page.goto(f"{book}/book/intro.html")
     live = page.locator("#live")

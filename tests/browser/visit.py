@@ -161,19 +161,31 @@ def grave_faults(page, rules: list[str] | None = None) -> list[str]:
     Args:
         rules: only these; else all but the one for contrast, which takes minutes on a long page.
     """
-    from axe_playwright_python.base import AXE_SCRIPT
-
-    options = {"resultTypes": ["violations"], "preload": False}
     if rules:
-        options["runOnly"] = rules
+        options = {"runOnly": rules}
     else:
         slow = ("color-contrast", "region")  # the second is only of moderate impact
-        options["rules"] = {rule: {"enabled": False} for rule in slow}
+        options = {"rules": {rule: {"enabled": False} for rule in slow}}
+    return [sentence(fault) for fault in violations(page, options) if fault["impact"] in GRAVE]
+
+
+def all_faults(page) -> list[str]:
+    """What axe-core finds of any weight, best practices among them: landmarks, the order of
+    headings, the headers of tables, names and roles. Contrast is looked at by contrast.js.
+    """
+    page.evaluate(EMPTY_PICTURES)
+    page.evaluate(PLAIN_FORMULAS_AND_CODE)
+    found = violations(page, {"rules": {"color-contrast": {"enabled": False}}})
+    return [sentence(fault) for fault in found]
+
+
+def violations(page, options: dict) -> list[dict]:
+    from axe_playwright_python.base import AXE_SCRIPT
+
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     run = "async (options) => (await axe.run(document, options)).violations"
-    violations = page.evaluate(run, options)
-    return [sentence(fault) for fault in violations if fault["impact"] in GRAVE]
+    return page.evaluate(run, {"resultTypes": ["violations"], "preload": False} | options)
 
 
 def sentence(fault: dict) -> str:
