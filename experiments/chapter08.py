@@ -1,8 +1,8 @@
 """Chapter 08: ``python -m experiments.chapter08``, about two CPU hours.
 
 GSA-Tiny on molecules (a number for each graph) and digits (a class for each graph), complete and
-with one term less, with the key context of the authors' code, and with Graphormer's scalars in
-place of the contexts. One head with one term alone on the puzzles that need it.
+with one term less, with the key context of the authors' code, and with a scalar for each relation
+(GRPE, Eq. 4) in place of the contexts. One head with one term alone on the puzzles that need it.
 """
 
 from dataclasses import asdict, replace

@@ -34,6 +34,12 @@ Probability = Annotated[float, PROBABILITY]
 Categories = tuple[PositiveInt, ...]
 """The number of categories of each column, which are 0 to ``size - 1``."""
 
+CATEGORIES = ("num_node_types", "num_edge_types")
+"""The fields of this type, in all configurations that have them."""
+
+MOST_CATEGORIES = 10_000_000
+"""Categories of a column. A larger value is a number that was stored as an integer."""
+
 
 @dataclass(frozen=True)
 class Config:
@@ -52,7 +58,8 @@ class Config:
     def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
         """Recorded fields as today's release writes them.
 
-        Fields that are missing, because they were added later, have their defaults.
+        Fields that are missing, because they were added later, have their defaults. The first
+        releases wrote a number for the categories of a single column, 28 for ``(28,)``.
 
         Args:
             recorded: The text of each field (``repr``), by its name. Other names are kept.
@@ -60,7 +67,11 @@ class Config:
         defaults = {
             field.name: repr(field.default) for field in fields(cls) if field.default is not MISSING
         }
-        return defaults | dict(recorded)
+        completed = defaults | dict(recorded)
+        for name in defaults.keys() & {*CATEGORIES}:
+            if completed[name].isdecimal():
+                completed[name] = repr(as_columns(int(completed[name])))
+        return completed
 
 
 class GraphConfig(Config):
@@ -141,10 +152,15 @@ def accept_numbers_of_numpy(config: Config) -> None:
 
 def accept_one_column(config: Config) -> None:
     """Turns a number of categories into that of a single column: 28 into (28,), and 0 into ()."""
-    for name in ("num_node_types", "num_edge_types"):
+    for name in CATEGORIES:
         size = vars(config).get(name)
         if isinstance(size, int) and not isinstance(size, bool):
-            object.__setattr__(config, name, (size,) if size != 0 else ())
+            object.__setattr__(config, name, as_columns(size))
+
+
+def as_columns(size: int) -> tuple[int, ...]:
+    """The number of categories of a single column as a field of ``CATEGORIES`` holds it."""
+    return (size,) if size != 0 else ()
 
 
 def check_config(config: Config) -> None:

@@ -93,7 +93,7 @@ class GRPEConfig(GraphConfig):
         "key_context",
         "value",
     )
-    bias: bool = False  #: whether relations have Graphormer's scalars (Eq. 4)
+    bias: bool = False  #: whether each relation has a scalar for each head (Eq. 4)
     #: "key_column" as in Eq. 7, or "query_row" as in the authors' code; only with that term
     key_context: KeyContext = "key_column"
     virtual_node: bool = True  #: [VNode], from which a graph is read; False for the nodes' mean
@@ -150,7 +150,7 @@ class RelationTables(NamedTuple):
     key: Tensor | None = None  #: multiplied with queries in the query context (Eq. 6)
     query: Tensor | None = None  #: multiplied with keys in the key context (Eq. 7)
     value: Tensor | None = None  #: added to values (Eq. 9)
-    bias: Tensor | None = None  #: Graphormer's scalars (Eq. 4), ``[T, H]``
+    bias: Tensor | None = None  #: added to logits (Eq. 4), ``[T, H]``
 
 
 class GRPEAttention(AttentionProjections):

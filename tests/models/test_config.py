@@ -297,3 +297,11 @@ def test_configurations_are_frozen_dataclasses():
     assert all(is_dataclass(config) for config in CONFIGS)
     with pytest.raises(AttributeError):
         CONFIGS[0].d_model = 3
+
+
+def test_recorded_categories_of_one_column_are_read_as_todays():
+    fields = CGTConfig.complete({"num_node_types": "28", "num_edge_types": "0", "d_model": "64"})
+    assert fields["num_node_types"] == "(28,)"
+    assert fields["num_edge_types"] == "()"
+    assert fields["d_model"] == "64"
+    assert CGTConfig.complete({"num_node_types": "(28, 3)"})["num_node_types"] == "(28, 3)"

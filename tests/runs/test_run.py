@@ -157,6 +157,8 @@ def test_a_run_that_an_earlier_release_began_under_old_names_is_resumed(monkeypa
     todays = path.read_text()
     old = todays.replace("'query_context', 'key_context'", "'query', 'key'")
     assert old != todays
+    assert "num_node_types=(28,)" in old
+    old = old.replace("num_node_types=(28,)", "num_node_types=28")
     without_form = old.replace(", form='direct'", "").replace(", bias=False", "")
     assert "form=" not in without_form
     assert "bias=" not in without_form
@@ -166,6 +168,8 @@ def test_a_run_that_an_earlier_release_began_under_old_names_is_resumed(monkeypa
     assert state["run"]["terms"] == "('query_context', 'key_context', 'value')"
     state["run"]["terms"] = "('query', 'key', 'value')"
     assert state["run"].pop("form") == "'direct'"
+    assert state["run"]["num_node_types"] == "(28,)"
+    state["run"]["num_node_types"] = "28"
     write_tensors(checkpoint, state)
     fused = with_form(recipe, "fused")
     with pytest.raises(ValueError, match="holds another run, different in build_model"):
