@@ -228,7 +228,9 @@ def _separator(text: str, smiles: str) -> str:
 def _ragged(path: str | Path, line: int, row: list[str], header: list[str], separator: str) -> str:
     """A sentence about a row that has more or fewer cells than the header."""
     cause = "a cell that contains the separator has to be in quotation marks"
-    if len(row) > len(header) and row[-1] == "":
+    if len(row) < len(header):
+        cause = f"the line lacks a cell, or its separator is not {SEPARATORS[separator]}"
+    elif row[-1] == "":
         cause = f"the line ends in {SEPARATORS[separator]}"
     elif separator == "," and any(_is_decimal_comma(*cells) for cells in pairwise(row)):
         cause += ", and a number has a decimal point"

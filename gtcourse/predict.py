@@ -188,9 +188,22 @@ class Predictor:
             graph, nodes = self._graph(entry, number)
             data.append(graph)
             written.append(nodes)
+        together = self._checked(data)
+        return self._predict(data, written, together, return_attention, batch_size, logits)
+
+    def _checked(self, data: Sequence[Data]) -> RaggedGraphs:
+        """The graphs end to end; a ValueError for one that the model cannot read."""
         together = checked(data, None)
         together.check_features(self.model)
-        return self._predict(data, written, together, return_attention, batch_size, logits)
+        if self.featurize is zinc_data:
+            for number, graph in enumerate(data):
+                edge_attr = graph.get("edge_attr")  # without it the model says what it reads
+                if edge_attr is not None and (edge_attr == NO_BOND).any():
+                    raise ValueError(
+                        f"graph {number}: edge_attr has category {NO_BOND} at an edge, which means "
+                        "no bond in ZINC's graphs; expected 1 (single), 2 (double) or 3 (triple)."
+                    )
+        return together
 
     @torch.no_grad()
     def _predict(
@@ -386,18 +399,19 @@ class Predictor:
             graphs[row] = graph
             molecules.append(molecule)
         rows = [*graphs]
-        values = torch.full((len(smiles), len(self._columns(logits))), torch.nan)
-        similarity = torch.full((len(smiles), 1), torch.nan)
+        # float64 holds predictions of every precision.
+        values = torch.full((len(smiles), len(self._columns(logits))), torch.nan).double()
+        similarity = torch.full((len(smiles), 1), torch.nan).double()
         if graphs:
             data = [*graphs.values()]
             together = RaggedGraphs.from_data(data, "graph")  # made here, and need no check
             together.check_features(self.model)
             found = self._predict(data, [None] * len(data), together, logits=logits)
             assert isinstance(found, Tensor)  # as of all models that predict for graphs
-            values[rows] = found.reshape(len(graphs), -1)
+            values[rows] = found.reshape(len(graphs), -1).double()
             if self.known is not None:
                 nearest = nearest_similarity(fingerprints(molecules), self.known)
-                similarity[rows] = torch.from_numpy(nearest)[:, None]
+                similarity[rows] = torch.from_numpy(nearest).double()[:, None]
         is_finite = values.isfinite().all(dim=1).tolist()
         for row in rows:
             if not is_finite[row]:
@@ -540,6 +554,9 @@ class Predictor:
             raise ValueError(f"entry {number}: {error}") from None
         return graph, torch.tensor(order).argsort()
 
+
+NO_BOND = 0
+"""The number that ZINC's bond types have for pairs without a bond."""
 
 SIMILAR = 0.3
 """Tanimoto similarity to the nearest training molecule below which you should expect larger errors.
@@ -686,6 +703,14 @@ class Ensemble:
             _check_predictor(member)
         if len(self.members) < 2:
             raise ValueError(f"members has {len(self.members)} predictor(s); expected two or more.")
+        weights = [member.record.weights for member in self.members]
+        for number, sha256 in enumerate(weights):
+            earlier = weights.index(sha256)
+            if earlier != number and sha256 != "":  # not stored in records of the first releases
+                raise ValueError(
+                    f"members {earlier} and {number} are the same run, whose predictions would "
+                    "count twice; expected each run once."
+                )
         first, *others = map(_what_it_predicts, self.members)
         for number, other in enumerate(others, start=1):
             for what, value in other.items():
@@ -770,7 +795,14 @@ def load_ensemble(folder: str | Path) -> Ensemble:
             "of several --seed or of --folds."
         )
     common = _what_it_predicts(members[0])
+    folder_of: dict[str, Path] = {}  # by the weights, which two runs never share
     for path, member in zip(records, members, strict=True):
+        first = folder_of.setdefault(member.record.weights, path.parent)
+        if first != path.parent and member.record.weights != "":  # as of the first releases
+            raise ValueError(
+                f"{first} and {path.parent} hold the same run, whose predictions would count "
+                "twice; expected each run once."
+            )
         for what, value in _what_it_predicts(member).items():
             if value != common[what]:
                 raise ValueError(
@@ -1079,7 +1111,7 @@ def tensors_of(predictor: Predictor, graphs: Sequence[str | Data]) -> dict[str, 
     _check_predictor(predictor)
     check_list("graphs", graphs, "SMILES or PyG graphs")
     data = [predictor._graph(graph, number)[0] for number, graph in enumerate(graphs)]
-    checked(data, None).check_features(predictor.model)
+    predictor._checked(data)
     batch = collate(encode(data, *predictor.transforms))
     tensors = {"x": batch.x, "adjacency": batch.adjacency}
     if batch.edge_attr is not None:

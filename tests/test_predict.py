@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -753,3 +754,27 @@ def test_exporting_a_model_on_edge_lists_raises(name):
         ValueError, match=f"{name}.* cannot be exported, because it runs on lists of edges"
     ):
         predict.export(small(name))
+
+
+@pytest.mark.parametrize("precision", [torch.float64, torch.float16])
+def test_rows_are_predicted_by_a_model_of_any_precision(precision):
+    expected = load("csa-100k/molecules").predict_rows(["CCO", "CCX"])
+    torch.set_default_dtype(precision)
+    try:
+        found = load("csa-100k/molecules").predict_rows(["CCO", "CCX"])
+    finally:
+        torch.set_default_dtype(torch.float32)
+    tolerance = 1e-5 if precision == torch.float64 else 1e-2
+    assert found["prediction"][0] == pytest.approx(expected["prediction"][0], abs=tolerance)
+    assert found["similarity"][0] == expected["similarity"][0]
+    assert math.isnan(found["prediction"][1])
+    assert found["reason"] == expected["reason"]
+
+
+def test_a_copy_of_a_run_is_no_second_member_of_an_ensemble(tmp_path):
+    recipe = recipe_for("gin-100k/zinc", tiny("zinc", 6).graphs, "regression")
+    recipe = recipe.at(epochs=1, batch_size=4)
+    train(recipe, tiny("zinc", 6), command="none", out=tmp_path / "a", progress=False)
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    with pytest.raises(ValueError, match=r"a and .*b hold the same run, whose predictions would"):
+        load_ensemble(tmp_path)

@@ -27,7 +27,7 @@ from torch_geometric.data import Data
 from tqdm import tqdm
 
 from gtcourse.encodings.structure import AddRings
-from gtcourse.encodings.transform import Encoding, encode
+from gtcourse.encodings.transform import Encoding, check_together, encode
 from gtcourse.graphs.arguments import Target, check_path, whole_number
 from gtcourse.graphs.check import check_graphs
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs
@@ -203,6 +203,7 @@ def _check_arguments(
         # The text of another transform of PyG does not have its arguments, by which a folder is
         # recognised.
         raise ValueError(f"stored is {stored!r}; expected a list of encodings of this package.")
+    check_together(stored)
     if executor is not None and not hasattr(executor, "map"):
         raise ValueError(
             f"executor is {executor!r}; expected one of concurrent.futures, such as "

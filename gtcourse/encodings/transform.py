@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cache, cached_property
 from itertools import groupby
 from typing import Any, ClassVar, TypeGuard, cast, get_type_hints, overload
@@ -62,7 +62,7 @@ def encode(
     for transform in transforms:
         if not isinstance(transform, BaseTransform):
             raise ValueError(f"expected transforms after the graphs, got {shown(transform)}.")
-    _check_together(transforms)
+    check_together(transforms)
     for are_encodings, following in groupby(transforms, computed_for_many):
         if are_encodings and graphs:
             graphs = _encoded(graphs, list(following))
@@ -72,11 +72,17 @@ def encode(
     return graphs
 
 
-def _check_together(transforms: Sequence[BaseTransform]) -> None:
+def check_together(transforms: Sequence[BaseTransform]) -> None:
     """Raises a ValueError if an encoding does not go with another one of the transforms."""
     encodings = [transform for transform in transforms if isinstance(transform, Encoding)]
-    for encoding in encodings:
+    for number, encoding in enumerate(encodings):
         encoding.check_beside(encodings)
+        for other in encodings[:number]:
+            if repr(other) != repr(encoding) and other.replaces == encoding.replaces:
+                raise ValueError(
+                    f"{other!r} and {encoding!r} set the same attribute of a graph, which can hold "
+                    "one of them; expected one of the two."
+                )
 
 
 def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
@@ -178,7 +184,7 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
         ValueError: A transform is not computed for batches, or reads what the batch does not hold.
     """
     check_batch(batch, "encode_batch")
-    _check_together(transforms)
+    check_together(transforms)
     pairs = Pairs(batch.adjacency, batch.edge_attr)
     computed: dict[str, Tensor] = {}
     for transform in transforms:
@@ -204,7 +210,8 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
         if stored and transform.depends_on_stored:
             distance = pairs.distance.where(batch.pair_mask, UNREACHABLE)
             transform.check_stored(stored, distance, "the batch")
-    return replace(batch, encodings={**batch.encodings, **computed})
+    encodings = {**batch.encodings, **computed}
+    return GraphBatch.of_checked(**vars(batch) | {"encodings": encodings})
 
 
 def computed_for_many(transform: BaseTransform) -> TypeGuard[Encoding]:
@@ -285,13 +292,18 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
                 setattr(self, each.name, whole_number(each.name, value, least))
             if hint is bool and not isinstance(value, bool):
                 raise ValueError(f"{each.name} is {shown(value)}; expected True or False.")
-            if hint == (str | None) and not isinstance(value, str | None):
+            if hint == (str | None) and (not isinstance(value, str | None) or value == ""):
                 raise ValueError(f"{each.name} is {shown(value)}; expected a name, or None.")
 
     @property
     def reads(self) -> str | None:
         """The name of the edge attribute that it is computed from, or None."""
         return "edge_attr" if self.reads_edge_attr else None
+
+    @property
+    def replaces(self) -> object:
+        """Equal for two encodings of which the second would replace what the first has set."""
+        return type(self)
 
     def check_beside(self, others: Sequence[Encoding]) -> None:
         """Raises a ValueError if this encoding does not go with others of the same call."""
@@ -356,6 +368,13 @@ class WeightedEncoding(Encoding):
             raise ValueError(
                 f"{self.weight} has the weight {weights.min():g}; expected weights of 0 or more "
                 f"for {type(self).__name__}."
+            )
+        total = weights.abs().sum(dim=(-2, -1))  # [B]
+        most = torch.finfo(torch.float32).max
+        if (total > most).any():
+            raise ValueError(
+                f"{self.weight} has weights whose sum is {total.max():.3g}; expected at most "
+                f"{most:.3g}, in another unit for instance."
             )
         return weights
 

@@ -27,7 +27,7 @@ On undirected graphs the two ways are the same. In every model, transposing a re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -53,6 +53,18 @@ ENCODINGS = dict.fromkeys(NODE_ENCODINGS, 1) | dict.fromkeys(PAIR_ENCODINGS, 2)
 ENCODINGS["laplacian_eigenvalues"] = 0
 """The attributes of a graph that are encodings, and how many node axes each has."""
 
+UNREACHABLE = -1
+"""The distance of a pair with no path between its nodes, in every data set and transform."""
+
+LEAST = {
+    "distance": UNREACHABLE,
+    "path_tree": UNREACHABLE,
+    "in_degree": 0,
+    "out_degree": 0,
+    "ring": 0,
+}
+"""Encodings that models read as categories, and the smallest of each."""
+
 TRANSFORM_OF = {
     "distance": "AddShortestPaths()",
     "path_edges": "AddPathEdges(max_length)",
@@ -68,9 +80,6 @@ TRANSFORM_OF = {
     "anchor_distances": "AddAnchorDistances(num_sets)",
 }
 """The transform that sets each encoding, for messages."""
-
-UNREACHABLE = -1
-"""The distance of a pair with no path between its nodes, in every data set and transform."""
 
 PADDED_WITH_UNREACHABLE = ("distance", "anchor_distances", "path_tree")
 """Encodings that are padded with -1, which means "none" in them; others are padded with 0."""
@@ -114,9 +123,22 @@ class GraphBatch:
                 )
         check_target(self.target)
         self._check_shapes()
+        # On an accelerator, and while compiling, the values cannot be read now.
+        if self.mask.device.type == "cpu" and not torch.compiler.is_compiling():
+            self._check_edges()
+
+    @classmethod
+    def of_checked(cls, **fields: Any) -> GraphBatch:
+        """A batch of graphs that were checked before; all its fields are given.
+
+        The checks read all edges, and would take longer in each step than padding the graphs.
+        """
+        batch = object.__new__(cls)
+        vars(batch).update(fields)
+        return batch
 
     def _check_types(self) -> None:
-        """Raises a ValueError for a list or an array in place of a tensor."""
+        """Raises a ValueError for what is no tensor, is elsewhere, or is no category."""
         if not isinstance(self.encodings, dict):
             given = type(self.encodings).__name__
             raise ValueError(f"encodings is of type {given}; expected a dict of tensors by name.")
@@ -126,6 +148,25 @@ class GraphBatch:
             may_be_missing = name in ("edge_attr", "y")
             if not isinstance(value, Tensor) and not (value is None and may_be_missing):
                 raise ValueError(f"{name} is of type {type(value).__name__}; expected a tensor.")
+            if value is not None and value.device != self.x.device:
+                raise ValueError(
+                    f"{name} is on {value.device}, and x is on {self.x.device}; expected all on "
+                    "one device."
+                )
+        for name in LEAST.keys() & self.encodings.keys():
+            dtype = self.encodings[name].dtype
+            if dtype.is_floating_point:
+                raise ValueError(f"the encoding {name!r} is {dtype}; expected integers.")
+
+    def _check_edges(self) -> None:
+        """Raises a ValueError for an edge at padding, which message passing would follow."""
+        at_padding = self.adjacency & ~self.pair_mask  # [B, N, N]
+        if at_padding.any():
+            graph, source, destination = at_padding.nonzero()[0].tolist()
+            raise ValueError(
+                f"graph {graph} of the batch has an edge from {source} to {destination}, of which "
+                "one is no node (mask); expected edges between nodes."
+            )
 
     def _check_shapes(self) -> None:
         """Raises a ValueError for a tensor that does not fit the mask, ``[B, N]``."""
@@ -250,6 +291,8 @@ class GraphBatch:
                 f"index is {index.dtype} {list(index.shape)}; expected the numbers of graphs, or a "
                 f"mask [{B}]."
             )
+        if not is_mask:  # torch would take uint8 for a mask
+            index = index.long()
         if index.is_cpu and not is_mask:  # to read numbers from a GPU, Python would have to wait
             outside = index[(index < -B) | (index >= B)]
             if len(outside):
@@ -263,7 +306,7 @@ class GraphBatch:
             name: function(value) for name, value in vars(self).items() if isinstance(value, Tensor)
         }
         encodings = {name: function(tensor) for name, tensor in self.encodings.items()}
-        return replace(self, **fields, encodings=encodings)
+        return type(self).of_checked(**vars(self) | fields | {"encodings": encodings})
 
 
 def clipped(distance: Tensor, largest: int) -> Tensor:

@@ -15,20 +15,19 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from gtcourse.graphs.arguments import TARGET_AXES, Target, check_target, is_one_of
-from gtcourse.graphs.batch import ENCODINGS, MISSING_LABEL, UNREACHABLE, GraphBatch
+from gtcourse.graphs.batch import ENCODINGS, LEAST, MISSING_LABEL, GraphBatch
 from gtcourse.messages import shown
 
 ROW_OF = {"x": "node", "edge_attr": "edge"}
 """What has a row in the features."""
 
-LEAST = {
-    "distance": UNREACHABLE,
-    "path_tree": UNREACHABLE,
-    "in_degree": 0,
-    "out_degree": 0,
-    "ring": 0,
-}
-"""Encodings that models read as categories, and the smallest of each."""
+NUMBERS = (
+    *(torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64),
+    *(torch.int8, torch.int16, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    *(torch.complex32, torch.complex64, torch.complex128),
+)
+"""Types whose values torch can compare, as it cannot with floats of 8 bits."""
 
 MOST_CLASSES = 100_000
 """Classes of one target. A larger label is a number that was stored as an integer."""
@@ -65,6 +64,43 @@ def check_types(graphs: Sequence[object], of_what: str = "") -> None:
         if not isinstance(graph, Data) or isinstance(graph, Batch):
             kind = type(graph).__name__
             raise ValueError(f"{of_what}graph {index} is of type {kind}; expected a PyG Data.")
+
+
+def check_batch_of_pyg(batch: Batch) -> None:
+    """Raises a ValueError for a batch of PyG that was changed after its graphs were joined.
+
+    The places of the graphs in it are those of the attributes that were joined. Of another length,
+    an attribute would be cut at the wrong places, and a new one would be left out.
+    """
+    slices = getattr(batch, "_slice_dict", None)
+    if slices is None:  # it was put together by hand, and its graphs cannot be told apart
+        return
+    expected = "expected a batch as Batch.from_data_list(graphs) or PyG's DataLoader returns"
+    for name, value in batch.to_dict().items():
+        # DataLoader(…, follow_batch=["x"]) also sets x_batch and x_ptr.
+        of_joining = name in ("batch", "ptr") or name.endswith(("_batch", "_ptr"))
+        if of_joining or not isinstance(value, Tensor):
+            continue
+        if name not in slices:
+            raise ValueError(
+                f"the PyG Batch has {name}, which was set after its graphs were joined; expected "
+                "it in each graph before that."
+            )
+        axis = int(batch.__cat_dim__(name, value) or 0)
+        length = value.shape[axis] if value.dim() else 1
+        if length != int(slices[name][-1]):
+            raise ValueError(
+                f"the PyG Batch has {name} of length {length}, and that of its graphs is "
+                f"{int(slices[name][-1])} in all; {expected}."
+            )
+    if isinstance(batch.get("batch"), Tensor) and isinstance(batch.get("ptr"), Tensor):
+        sizes = batch.ptr.diff()
+        graph_of_node = torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)
+        if not batch.batch.equal(graph_of_node):
+            raise ValueError(
+                "the PyG Batch has another graph of each node (batch) than its sizes (ptr) say; "
+                f"{expected}."
+            )
 
 
 def _has_fault(graphs: Sequence[Data], names: Sequence[str], first: Data) -> bool:
@@ -114,17 +150,28 @@ def _fault(name: str, graph: Data, first: Data) -> str | None:
 
 def _fault_of_type(name: str, value: object) -> str | None:
     """What is wrong with an attribute that is no dense tensor, or with features not in rows."""
-    expected = "expected a dense tensor on the CPU"
     if not isinstance(value, Tensor):
-        return f"= {type(value).__name__}; {expected}"
-    if value.layout not in (torch.strided, torch.sparse_coo):
-        return f"= {value.layout}; {expected}"  # such a tensor has no type()
+        return f"= {type(value).__name__}; {_a_dense_tensor()}"
+    if value.is_nested or value.layout not in (torch.strided, torch.sparse_coo):
+        kind = "a nested tensor" if value.is_nested else value.layout
+        return f"= {kind}; {_a_dense_tensor()}"  # such a tensor has no type()
     if value.is_sparse or not value.is_cpu:
-        return f"= {value.type()}; {expected}"
+        return f"= {value.type()}; {_a_dense_tensor()}"
+    if value.dtype not in NUMBERS:
+        return f"of {value.dtype}; expected integers or floats"
     shape = list(value.shape)
     if name in ROW_OF and not (len(shape) == 1 or (len(shape) == 2 and shape[1] > 0)):
         return f"of shape {shape}; expected a row of one or more features for each {ROW_OF[name]}"
     return None
+
+
+def _a_dense_tensor() -> str:
+    """What is expected of an attribute, and the setting by which torch may have made another."""
+    expected = "expected a dense tensor on the CPU"
+    default = torch.get_default_device()
+    return (
+        expected if default.type == "cpu" else f"{expected} (torch's default device is {default})"
+    )
 
 
 def _fault_of_layout(

@@ -12,7 +12,7 @@ Shapes:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Integral
@@ -34,7 +34,13 @@ from gtcourse.graphs.batch import (
     UNREACHABLE,
     GraphBatch,
 )
-from gtcourse.graphs.check import check_graphs, check_repeated_edges, check_types, target_level
+from gtcourse.graphs.check import (
+    check_batch_of_pyg,
+    check_graphs,
+    check_repeated_edges,
+    check_types,
+    target_level,
+)
 from gtcourse.graphs.digest import add_tensor
 from gtcourse.messages import shown
 
@@ -141,6 +147,7 @@ def checked(graphs: Sequence[Data] | GraphDataset, target: Target | None) -> Rag
         return given
     data: Sequence[Data] = given
     if isinstance(given, Batch):
+        check_batch_of_pyg(given)
         try:
             data = given.to_data_list()
         except RuntimeError:  # its graphs cannot be told apart
@@ -282,6 +289,12 @@ class RaggedGraphs(Sequence[Data]):
             if level is not None:
                 columns[name] = _end_to_end(name, level, values)
                 levels[name] = level
+        for pyg_name, our_name in PYG_NAMES.items():
+            if pyg_name in columns and our_name in columns:
+                raise ValueError(
+                    f"the graphs have both {pyg_name} and {our_name}, which are names of the same "
+                    "encoding; expected one of them."
+                )
         if split is not None:
             columns["split"] = torch.as_tensor(split)
         edge_index = torch.cat(edges, dim=1)
@@ -418,6 +431,9 @@ class RaggedGraphs(Sequence[Data]):
             axes_of_values = [1] * (values.dim() - padding.dim())
             return values.masked_fill(padding.view(*padding.shape, *axes_of_values), fill)
 
+        if self.dtypes and self.device.type == "cpu":  # a folder, whose values were not read before
+            self._check_ends([ends[index["edge"]] for ends in self.edge_index], real, count, rows)
+
         # The first edge of each pair, B E for a pair without one. Padded edges are sent to one
         # more place behind all pairs.
         graph = torch.arange(B, device=self.device)[:, None]
@@ -448,7 +464,7 @@ class RaggedGraphs(Sequence[Data]):
             if name in ENCODINGS or self._is_custom_encoding(name):
                 fill = UNREACHABLE if name in PADDED_WITH_UNREACHABLE else 0
                 encodings[PYG_NAMES.get(name, name)] = gather(name, fill)
-        return GraphBatch(
+        return GraphBatch.of_checked(
             x=gather("x"),
             adjacency=first < B * E,
             edge_attr=dense(gather("edge_attr")) if "edge_attr" in self.columns else None,
@@ -457,6 +473,31 @@ class RaggedGraphs(Sequence[Data]):
             encodings=encodings,
             target=self.target,
         )
+
+    def _check_ends(
+        self,
+        ends: Sequence[Tensor],
+        real: Mapping[str, Tensor],
+        count: Mapping[str, Tensor],
+        rows: Tensor,
+    ) -> None:
+        """Raises a ValueError if an edge of a batch leads to a node that its graph does not have.
+
+        Args:
+            ends: the sources and the destinations of the edges, ``[B, E]`` each.
+            real: True where there is an edge, not padding, for the level "edge", ``[B, E]``.
+            count: the number of nodes of each graph, for the level "node", ``[B, 1]``.
+            rows: the numbers of the graphs, ``[B]``.
+        """
+        for values in ends:
+            outside = real["edge"] & ((values < 0) | (values >= count["node"]))
+            if outside.any():
+                row, edge = outside.nonzero()[0].tolist()
+                raise ValueError(
+                    f"graph {int(rows[row])} of the folder has an edge of node "
+                    f"{int(values[row, edge])}; expected 0 to {int(count['node'][row]) - 1}. The "
+                    "files are damaged: delete the folder and prepare it again."
+                )
 
     def _is_custom_encoding(self, name: str) -> bool:
         """Any other matrix of nodes or pairs is one."""
@@ -568,6 +609,11 @@ class GraphDataset:
             text = vars(self)[what]
             if not isinstance(text, str):
                 raise ValueError(f"the {what} of the data set is {shown(text)}; expected a string.")
+        if not isinstance(self.checksum, str | None):
+            raise ValueError(
+                f"the checksum of the data set is {shown(self.checksum)}; expected a string, or "
+                "None."
+            )
         for what in ("node_vocabulary", "edge_vocabulary"):
             words = vars(self)[what]
             is_list = isinstance(words, Sequence | np.ndarray) and not isinstance(words, str)

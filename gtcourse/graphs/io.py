@@ -47,13 +47,14 @@ from torch import Tensor
 from gtcourse.graphs.arguments import check_path, check_target
 from gtcourse.graphs.check import check_graphs, target_level
 from gtcourse.graphs.dataset import GraphDataset, MappedGraphs, RaggedGraphs, known_level
-from gtcourse.messages import is_of_full_disk
+from gtcourse.messages import is_of_full_disk, shown
 
 META = "graphs.json"
 FORMAT = 1
 SAFETENSORS = ".safetensors"
 SIZES = ("num_nodes", "num_edges", "edge_index")
 SMILES = "smiles_utf8"
+MOST = 2**63 - 1  # the largest int64
 OF_THE_FILE = (
     "target",
     "name",
@@ -97,11 +98,14 @@ def read_graphs(
     path = Path(path)
     stored = read_arrays(path)
     try:
+        for key, other in ALIASES.items():
+            if key in stored and other in stored:
+                raise ValueError(f"it has both {key} and {other}; expected one of the two")
         arrays = {ALIASES.get(key, key): values for key, values in stored.items()}
         ragged = _from_arrays(arrays)
         ragged.node_vocabulary = ragged.node_vocabulary or node_vocabulary
         ragged.edge_vocabulary = ragged.edge_vocabulary or edge_vocabulary
-        name = name or str(arrays.get("name", path.stem))
+        name = name or _text(arrays, "name", path.stem)
         dataset = ragged.to_dataset(name, f"file: {path.name}")
         _check(dataset)
     except Exception as error:  # torch and numpy raise anything, depending on the arrays
@@ -129,9 +133,17 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     num_edges = _as_read("num_edges", arrays["num_edges"])
     edge_index = _as_read("edge_index", arrays["edge_index"])
     _check_sizes(num_nodes, num_edges, edge_index)
-    target = check_target(str(arrays.get("target", "graph")))
+    target = check_target(_text(arrays, "target", "graph"))
     rows = {"graph": len(num_nodes), "edge": int(num_edges.sum()), "node": int(num_nodes.sum())}
-    named = {key: level for level in rows for key in arrays.get(f"{level}_attributes", ())}
+    named = {key: level for level in rows for key in _words(arrays, f"{level}_attributes") or ()}
+    for key, given in named.items():
+        if ALIASES.get(key, key) not in arrays:
+            raise ValueError(f"{given}_attributes names {key}, which is no array; expected one.")
+        if known_level(key, target) not in (None, given):
+            raise ValueError(
+                f"{given}_attributes names {key}; expected it in {known_level(key, target)}_"
+                "attributes."
+            )
     columns: dict[str, Tensor] = {}
     levels: dict[str, str] = {}
     for key, values in arrays.items():
@@ -154,7 +166,12 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
             raise ValueError(f"{key} has {len(values)} rows; expected one for each of {counts}.")
     smiles = None
     if SMILES in arrays:
-        smiles = arrays[SMILES].tobytes().decode().split("\n")
+        try:
+            smiles = arrays[SMILES].tobytes().decode().split("\n")
+        except UnicodeDecodeError:
+            raise ValueError(
+                f"{SMILES} is not UTF-8; expected the bytes of one SMILES a line."
+            ) from None
         if len(smiles) != len(num_nodes):
             count = len(num_nodes)
             raise ValueError(
@@ -189,6 +206,8 @@ def _check_sizes(num_nodes: Tensor, num_edges: Tensor, edge_index: Tensor) -> No
             "each graph."
         )
     expected = [2, int(num_edges.sum())]
+    if edge_index.is_floating_point():
+        raise ValueError("edge_index holds floats; expected the numbers of nodes, as integers.")
     if list(edge_index.shape) != expected:
         raise ValueError(
             f"edge_index has shape {list(edge_index.shape)}; expected {expected}, "
@@ -197,16 +216,38 @@ def _check_sizes(num_nodes: Tensor, num_edges: Tensor, edge_index: Tensor) -> No
 
 
 def _words(arrays: Mapping[str, np.ndarray], key: str) -> tuple[str, ...] | None:
-    """A vocabulary of a file, or None without one."""
-    return tuple(map(str, arrays[key])) if key in arrays else None
+    """The words of an array of a file, or None without it."""
+    if key not in arrays:
+        return None
+    if arrays[key].ndim != 1:
+        raise ValueError(f"{key} has shape {[*arrays[key].shape]}; expected a list of words.")
+    return tuple(map(str, arrays[key]))
+
+
+def _text(arrays: Mapping[str, np.ndarray], key: str, otherwise: str) -> str:
+    """A text of a file, or another one if the file does not have it."""
+    if key not in arrays:
+        return otherwise
+    if arrays[key].ndim != 0 or arrays[key].dtype.kind != "U":
+        raise ValueError(f"{key} is {shown(arrays[key])}; expected a text.")
+    return str(arrays[key])
 
 
 def _as_read(name: str, values: np.ndarray) -> Tensor:
     """Integers as int64 and floats as float32; features have two axes."""
-    if values.dtype.kind not in "biuf":
+    if values.dtype.kind not in "biuf" or (name == "split" and values.dtype.kind == "b"):
         raise ValueError(f"{name} is {values.dtype}; expected integers or floats.")
+    if values.dtype == np.uint64 and values.size > 0 and values.max() > MOST:
+        raise ValueError(f"{name} has the value {values.max()}; expected at most {MOST}.")
+    given = values
     with np.errstate(over="ignore"):  # infinity is reported with the graph that has it
         values = values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
+    if name == "y" and ((values == 0) & (given != 0)).any():
+        lost = given[(values == 0) & (given != 0)].flat[0]
+        raise ValueError(
+            f"y has the value {lost:g}, which is 0 in single precision; expected 0, or larger "
+            "numbers: in another unit, for instance."
+        )
     tensor = torch.from_numpy(values)
     return tensor[:, None] if name in ("x", "edge_attr") and tensor.dim() == 1 else tensor
 
@@ -384,6 +425,8 @@ def read_npz(path: str | Path) -> dict[str, np.ndarray]:
             raise ValueError("it is not a zip archive, or only the beginning of one")
         with open(path, "rb") as file:
             archive = np.load(file, allow_pickle=False)
+            if len({*archive.files}) < len(archive.files):
+                raise ValueError("it has two members of one name")
             arrays = {name: archive[name] for name in archive.files}
         if not all(isinstance(values, np.ndarray) for values in arrays.values()):
             raise ValueError("it has members that are not arrays")
@@ -420,6 +463,7 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
             is_float = getattr(torch, stored[name]["dtype"]).is_floating_point
             if (values.dtype.kind == "f") != is_float:
                 raise ValueError(f"it holds {values.dtype}, not {stored[name]['dtype']}")
+            _check_content(path, values, stored[name])
             columns[name] = torch.from_numpy(values)
         num_nodes, num_edges = (columns.pop(name).long() for name in SIZES[:2])
         ends = columns.pop("source"), columns.pop("destination")
@@ -437,6 +481,25 @@ def open_graphs(folder: str | Path) -> MappedGraphs:
             f"{path} is missing or damaged ({error}); expected what `gtcourse prepare` wrote. "
             "Delete the folder and prepare it again."
         ) from None
+
+
+def _check_content(path: Path, values: np.ndarray, stored: Mapping[str, Any]) -> None:
+    """Raises a ValueError, whose text is a reason, for a file that is not the one that was written.
+
+    What the large files hold is not read; folders of earlier releases state less about them.
+    """
+    found = _description(values)
+    for what, value in found.items():
+        if stored.get(what, value) != value:
+            raise ValueError(f"its {what} is {value}, not {stored[what]}")
+    of_graphs = stored["level"] == "graph"
+    if of_graphs and stored.get("sha256") not in (None, file_sha256(path)):
+        raise ValueError("its values are not those that were written")
+
+
+def _description(values: np.ndarray) -> dict[str, Any]:
+    """What a folder states of an array beside its level: its type, and the shape of a row."""
+    return {"type": values.dtype.str, "row shape": [*values.shape[1:]]}
 
 
 def write_part(path: Path, ragged: RaggedGraphs) -> None:
@@ -464,6 +527,9 @@ def join_parts(folder: Path, parts: Sequence[Path], meta: Mapping[str, Any]) -> 
         values = np.concatenate([np.load(part, allow_pickle=False)[name] for part in parts])
         with replacing(folder / f"{name}.npy") as temporary, open(temporary, "wb") as file:
             np.save(file, values, allow_pickle=False)
+        columns[name] |= _description(values)
+        if columns[name]["level"] == "graph":  # small, and read when the folder is opened
+            columns[name]["sha256"] = file_sha256(folder / f"{name}.npy")
     with replacing(folder / META) as temporary:
         content = json.dumps({"format": FORMAT, **meta, "columns": columns}, indent=1)
         temporary.write_text(content + "\n", encoding="utf-8")

@@ -67,6 +67,11 @@ class DenseLoader:
         buckets = whole_number("buckets", buckets, 1)
         seed = whole_number("seed", seed, 0)
         check_bools(shuffle=shuffle, drop_last=drop_last, static_shapes=static_shapes)
+        if seed != 0 and not shuffle:
+            raise ValueError(
+                f"seed is {seed}, which has no effect without shuffle; expected shuffle=True, or "
+                "no seed."
+            )
         if then is not None:
             check_function("then", then, 1, "a function of a batch")
         check_device(device)

@@ -109,8 +109,8 @@ class UnsuitableMolecule(ValueError):  # noqa: N818 (a property of the data, not
 def parse(smiles: str) -> Mol:
     """The RDKit molecule of a SMILES string."""
     _check_text(smiles)
-    if not smiles.isascii():  # RDKit would read what stands before such a character
-        other = next(character for character in smiles if not character.isascii())
+    if not (smiles.isascii() and smiles.isprintable()):  # RDKit would read what is before it
+        other = next(each for each in smiles if not (each.isascii() and each.isprintable()))
         raise UnsuitableMolecule(
             f"{smiles!r} has the character {other!r} (U+{ord(other):04X}), which no SMILES "
             "contains; expected ASCII letters, digits and signs."
@@ -576,10 +576,17 @@ def describe(dataset: GraphDataset) -> dict[str, Any]:
     """Sizes, rings, atom types and targets of a data set in ZINC's vocabulary.
 
     Raises:
-        ValueError: This is no data set.
+        ValueError: This is no data set, or an atom has a type beyond ZINC's.
     """
     if not isinstance(dataset, GraphDataset):
         raise ValueError(f"dataset is of type {type(dataset).__name__}; expected a GraphDataset.")
+    for number, graph in enumerate(dataset):
+        highest = graph.x.max()
+        if highest >= len(ATOM_TYPES):
+            raise ValueError(
+                f"graph {number} has {highest:g} in x; expected ZINC's atom types, 0 to "
+                f"{len(ATOM_TYPES) - 1}."
+            )
     atoms = np.array([graph.num_nodes for graph in dataset])
     bonds = np.array([graph.num_edges // 2 for graph in dataset])
     y = np.array([graph.y.item() for graph in dataset])

@@ -228,9 +228,10 @@ def feature_embedding(
     """
     check_choice("of", of, list(ATTRIBUTE))
     if bool(num_types) == bool(num_features):
+        without = "" if num_types else f", as of graphs without {ATTRIBUTE[of]}"
         raise ValueError(
-            f"num_{of}_types is {num_types} and num_{of}_features is {num_features}; expected "
-            "exactly one of the two."
+            f"num_{of}_types is {num_types} and num_{of}_features is {num_features}{without}; "
+            "expected exactly one of the two."
         )
     if num_types:
         return CategoryEmbedding(num_types, dim, ATTRIBUTE[of])

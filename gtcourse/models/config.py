@@ -121,6 +121,13 @@ def feature_sizes(graphs: Sequence[Data]) -> dict[str, int | tuple[int, ...]]:
                 types = (1,) * values.shape[1]
             else:
                 largest = values.long().amax(dim=0)  # [columns]; 255 + 1 is 0 in uint8
+                if largest.max() >= MOST_CATEGORIES:
+                    raise ValueError(
+                        f"{name} has the value {int(largest.max())} in column "
+                        f"{int(largest.argmax())}, and a model has a vector for each category from "
+                        f"0 to the largest; expected categories below {MOST_CATEGORIES:,}, or "
+                        "floats for numbers."
+                    )
                 types = tuple((largest + 1).tolist())
         sizes[f"num_{kind}_types"] = types
         sizes[f"num_{kind}_features"] = features

@@ -17,6 +17,7 @@ Shapes:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -125,7 +126,7 @@ def chunked(
     The arguments and the result are those of :func:`factorised`.
     """
     B, H, K, N = value.shape
-    step = max(1, CHUNK // (B * H * K * N))
+    step = max(1, CHUNK // max(1, B * H * K * N))  # a batch may have no graph
 
     def chunk(rows: slice) -> Tensor:
         drop_of_rows = None
@@ -287,5 +288,5 @@ def _messages(value: Tensor, edge_values: Tensor | None, block: slice) -> Tensor
 def _blocks(pairs: Tensor) -> Iterator[slice]:
     """Slices of the first axis that hold about ``BLOCK`` numbers each."""
     largest = BLOCK.get(pairs.device.type, BLOCK["cuda"])
-    step = max(1, largest // pairs[0].numel())
+    step = max(1, largest // math.prod(pairs.shape[1:]))
     return (slice(start, start + step) for start in range(0, len(pairs), step))

@@ -104,8 +104,16 @@ def conflicts(data: GraphDataset, task: Task) -> list[str]:
 
 
 def constants(data: GraphDataset, task: Task, names: list[str]) -> list[str]:
-    """Sentences on targets that are the same, or unknown, for all molecules of a split."""
+    """Sentences on targets that are the same, or unknown, for all molecules of a split.
+
+    A class that no training molecule has is never predicted.
+    """
     lines = []
+    if task.kind == "probabilities":
+        known_classes = _targets(data.train).unique().tolist()
+        for number, name in enumerate(names):
+            if number not in known_classes:
+                lines.append(f"no training molecule has {name}: the model will not predict it.")
     for part in SPLITS:
         y = _targets(data[part])
         if task.kind == "probabilities":

@@ -23,8 +23,8 @@ FILENAME = "last.ckpt"
 
 REMOVE = "Remove this file to begin the run again."
 
-NEWER = ("data", "accumulate", "precision", "encodings")
-"""Parts of a run's identity that may be missing in checkpoints written before December 2026."""
+NEWER = ("data", "accumulate", "precision", "encodings", "type of the weights")
+"""Parts of a run's identity that may be missing in checkpoints of earlier releases."""
 
 
 @dataclass

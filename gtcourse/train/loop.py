@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
-from inspect import signature
+from inspect import Parameter, signature
 from itertools import islice
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
@@ -23,7 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
-from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from torch.optim.lr_scheduler import LRScheduler, OneCycleLR, ReduceLROnPlateau
 from tqdm import tqdm
 
 from gtcourse.graphs.arguments import check_function, check_path
@@ -74,8 +75,10 @@ def budget(*, cpu: T, gpu: T, smoke: T | None = None) -> T:
         smoke: the same for a quick check.
 
     Raises:
-        ValueError: if ``GTCOURSE_BUDGET`` is none of the three.
+        ValueError: if ``GTCOURSE_BUDGET`` is none of the three, or a choice is something else.
     """
+    for name, value in (("cpu", cpu), ("gpu", gpu), ("smoke", gpu if smoke is None else smoke)):
+        _check_budget(name, value)
     choices = {"cpu": cpu, "gpu": gpu, "smoke": _fiftieth(gpu) if smoke is None else smoke}
     name = os.environ.get("GTCOURSE_BUDGET") or ("cpu" if device().type == "cpu" else "gpu")
     if name not in choices:
@@ -86,6 +89,19 @@ def budget(*, cpu: T, gpu: T, smoke: T | None = None) -> T:
         listed = ", ".join(f"{key} = {value}" for key, value in chosen.items())
     print(f"Budget {name} on {device().type}: {listed}")
     return chosen
+
+
+def _check_budget(name: str, value: object) -> None:
+    """Raises a ValueError unless amounts of data and steps are whole numbers, or tuples of them."""
+    if isinstance(value, dict):
+        for key in value.keys() & AMOUNTS:
+            _check_budget(f"{name}[{key!r}]", value[key])
+        return
+    numbers = value if isinstance(value, tuple) else (value,)
+    if not numbers or not all(isinstance(each, Integral) for each in numbers):
+        raise ValueError(
+            f"{name} is {shown(value)}; expected a whole number, a tuple of them, or a dictionary."
+        )
 
 
 def _fiftieth(value: Any) -> Any:
@@ -219,7 +235,7 @@ def fit(
         ValueError: a setting is not allowed or has no effect, a plateau schedule has no validation
             data, the model does not know a feature of a graph, nothing can be learned from the
             targets, or ``out`` holds the checkpoint of another run.
-        RuntimeError: the training loss is no longer a finite number.
+        RuntimeError: the training loss or a prediction is no longer a finite number.
     """
     chosen = settings_of(settings)
     if out is not None:
@@ -227,6 +243,7 @@ def fit(
     folder = None if out is None else Path(out)
     _check_types(model, task, train, val, optimizer, schedule, flag, on_epoch_end)
     _check_effects(chosen, model, task, optimizer, schedule, flag, val, folder)
+    _check_length(chosen, schedule, train)
     _check_data(model, task, train)
     if val is not None:
         _check_data(model, task, val)
@@ -440,6 +457,8 @@ class _Run:
         identity["grad_clip"] = self.settings.grad_clip
         identity["accumulate"] = self.settings.accumulate
         identity["precision"] = self.settings.precision
+        types = {str(each.dtype) for each in self.model.parameters()}
+        identity["type of the weights"] = sorted(types)
         identity["optimizer"] = (type(self.optimizer).__name__, self.optimizer.defaults)
         total_steps = getattr(self.schedule, "total_steps", None)
         identity["schedule"] = (type(self.schedule).__name__, total_steps)
@@ -529,6 +548,7 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
     Raises:
         ValueError: a graph has a feature that the model does not know, a target is not a class of
             the task, or there are no targets.
+        RuntimeError: a prediction is not a finite number.
     """
     check_task(task)
     check_model(model)
@@ -538,14 +558,34 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
     where = torch.device("cpu") if first is None else first.device
     metric = task.metric().to(where)
     known: Tensor | int = 0
+    is_finite: Tensor | bool = True
     with evaluating(model):
         for batch in loader:
             batch = batch.to(where)
-            task.update(metric, model(batch), batch)
+            prediction = model(batch)
+            task.update(metric, prediction, batch)
+            if isinstance(prediction, Tensor):  # that of a reader's own task may be something else
+                is_finite = is_finite & _is_finite(prediction, batch)
             known = known + task.size(batch)
+    if not is_finite:
+        raise RuntimeError(
+            f"a prediction of {type(model).__name__} is not a finite number; expected finite ones. "
+            "If the training has diverged, a lower learning rate or a gradient clipped by its norm "
+            "may help."
+        )
     if not float(known):  # torchmetrics' accuracy of no target would be 0
         return {task.monitor: math.nan}
     return {task.monitor: float(metric.compute())}
+
+
+def _is_finite(prediction: Tensor, batch: GraphBatch) -> Tensor:
+    """Whether the predictions for all graphs, real nodes or edges are finite numbers, ``[]``."""
+    is_finite = prediction.isfinite()
+    if batch.target != "graph":
+        has_prediction = batch.mask if batch.target == "node" else batch.adjacency
+        axes_of_values = [1] * (is_finite.dim() - has_prediction.dim())
+        is_finite = is_finite | ~has_prediction.view(*has_prediction.shape, *axes_of_values)
+    return is_finite.all()
 
 
 def count_parameters(model: nn.Module) -> int:
@@ -669,6 +709,19 @@ def _check_effects(
             f"lr is {settings.lr:g}, which has no effect because the optimizer has its own; "
             "expected only one of lr and optimizer."
         )
+    accepted = signature(model.forward).parameters.values()
+    takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in accepted)
+    for name in task.model_options:
+        if not takes_any and name not in [each.name for each in accepted]:
+            raise ValueError(
+                f"the task {task.name!r} calls the model with {name}, which {type(model).__name__} "
+                "does not take; expected a model whose forward has this argument, such as EGT."
+            )
+    if optimizer is not None and _needs_closure(optimizer):
+        raise ValueError(
+            f"optimizer is {type(optimizer).__name__}, which computes the loss several times in a "
+            "step; expected one that steps after a backward pass, such as Adam."
+        )
     groups: Any = [{"lr": settings.lr}] if optimizer is None else optimizer.param_groups
     lr = 1e-3 if groups[0]["lr"] is None else float(groups[0]["lr"])
     if settings.stop_below_lr is not None and lr < settings.stop_below_lr:
@@ -701,6 +754,24 @@ def _check_effects(
         for name, is_given in without_effect.items():
             if is_given:
                 raise ValueError(f"{name} has no effect without out; expected a folder.")
+
+
+def _needs_closure(optimizer: Optimizer) -> bool:
+    """Whether a step has to be given a function that computes the loss, as that of LBFGS."""
+    closure = signature(optimizer.step).parameters.get("closure")
+    return closure is not None and closure.default is Parameter.empty
+
+
+def _check_length(
+    settings: Settings, schedule: LRScheduler | ReduceLROnPlateau | None, train: DenseLoader
+) -> None:
+    """Raises a ValueError for a schedule that ends before the training, as only this class does."""
+    steps = settings.epochs * steps_of(len(train), settings.accumulate)
+    if isinstance(schedule, OneCycleLR) and schedule.total_steps < steps:
+        raise ValueError(
+            f"schedule ends after {schedule.total_steps} steps, and {settings.epochs} epochs have "
+            f"{steps}; expected OneCycleLR with total_steps={steps}."
+        )
 
 
 def check_folder(folder: Path) -> None:

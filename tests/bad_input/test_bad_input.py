@@ -2,11 +2,13 @@
 
 import bz2
 import gzip
+import io
 import json
 import pickle
 import re
 import sys
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
@@ -21,6 +23,7 @@ import pytest
 import torch
 from pandas import DataFrame
 from safetensors.torch import save_file
+from torch.optim.lr_scheduler import OneCycleLR
 from torch_geometric.data import Batch, Data
 from torch_geometric.transforms import BaseTransform
 
@@ -68,6 +71,7 @@ from gtcourse.graphs import (
 from gtcourse.graphs.dataset import RaggedGraphs
 from gtcourse.graphs.io import file_sha256, read_npz, write_arrays
 from gtcourse.graphs.molecules import (
+    describe,
     fingerprints,
     molecule_graph,
     ogb_data,
@@ -212,7 +216,7 @@ ARRAYS = [
         (
             "an unsigned node that wraps round",
             lambda a: a | {"edge_index": put(a["edge_index"].astype("u8"), (0, 0), 2**64 - 1)},
-            "graph 0 has edge_index with values from -1 to 1; expected 0 to 1",
+            "edge_index has the value 18446744073709551615; expected at most 9223372036854775807.",
         ),
         (
             "an unknown atom type",
@@ -264,7 +268,53 @@ ARRAYS = [
         (
             "SMILES that are no text",
             lambda a: a | {"smiles_utf8": np.array([255, 10, 10], dtype=np.uint8)},
-            "'utf-8' codec",
+            "smiles_utf8 is not UTF-8; expected the bytes of one SMILES a line.",
+        ),
+        (
+            "nodes that are floats",
+            lambda a: a | {"edge_index": a["edge_index"] + 0.5},
+            "edge_index holds floats; expected the numbers of nodes, as integers.",
+        ),
+        (
+            "a target that is 0 in single precision",
+            lambda a: a | {"y": np.array([0.0, 1e-60, 1.0])},
+            "y has the value 1e-60, which is 0 in single precision; expected 0, or larger ",
+        ),
+        (
+            "two arrays of node features",
+            lambda a: a | {"atom_type": a["x"]},
+            "it has both atom_type and x; expected one of the two.",
+        ),
+        (
+            "a mask for a split",
+            lambda a: a | {"split": np.array([True, True, False])},
+            "split is bool; expected integers or floats.",
+        ),
+        (
+            "the name of an array that is missing",
+            lambda a: a | {"node_attributes": np.array(["x", "position"])},
+            "node_attributes names position, which is no array; expected one.",
+        ),
+        (
+            "edge features among those of nodes",
+            lambda a: (
+                a
+                | {
+                    "node_attributes": np.array(["edge_attr"]),
+                    "edge_attributes": np.array([], dtype=str),
+                }
+            ),
+            "node_attributes names edge_attr; expected it in edge_attributes.",
+        ),
+        (
+            "a name in a list",
+            lambda a: a | {"name": np.array(["a", "b"])},
+            "name is array(['a', 'b'], dtype='<U1'); expected a text.",
+        ),
+        (
+            "a vocabulary that is one word",
+            lambda a: a | {"node_vocabulary": np.array("C")},
+            "node_vocabulary has shape []; expected a list of words.",
         ),
         (
             "a target of unknown level",
@@ -319,6 +369,16 @@ def flipped_graphs(path: Path) -> None:
     path.write_bytes(content)
 
 
+def two_of_one_name(path: Path) -> None:
+    """Two members with the node features, of which NumPy would read the second."""
+    write_graphs(path, three_chains())
+    content = io.BytesIO()
+    np.save(content, np.ones((6, 1)))
+    with zipfile.ZipFile(path, "a") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        file.writestr("x.npy", content.getvalue())
+
+
 def object_array(path: Path) -> None:
     np.savez(path, num_nodes=np.array([Payload(path.parent / "executed")], dtype=object))
 
@@ -327,6 +387,7 @@ HUGE = b"{'descr': '<f8', 'fortran_order': False, 'shape': (10000000000,), }".lj
 FILES = [
     (f"a file: {what}", written(write), "{folder}/graphs.npz cannot be read (" + says)
     for what, write, says in [
+        ("two arrays of one name", two_of_one_name, "it has two members of one name); expected an"),
         ("text", lambda path: path.write_bytes(b"no archive"), "it is not a zip archive, or only "),
         ("nothing", lambda path: path.write_bytes(b""), "it is not a zip archive, or only "),
         ("without its end", cut, "it is not a zip archive, or only the beginning of one"),
@@ -2489,7 +2550,7 @@ ONE_MASK = torch.ones(1, 3, dtype=torch.bool)
 def with_gap() -> GraphBatch:
     """A batch whose first graph has its padding before its nodes."""
     batch = collate(CHAINS)
-    return replace(batch, mask=batch.mask.flip(1))
+    return replace(batch, mask=batch.mask.flip(1), adjacency=batch.adjacency.flip(1, 2))
 
 
 def without_head(heads: list) -> None:
@@ -2537,7 +2598,203 @@ def gradient_of_inference_batch() -> None:
     gradient_times_input(CGT(CGTConfig((3,))), batch)
 
 
+def three_steps(
+    kind: type[torch.optim.Optimizer] = torch.optim.Adam,
+    task: tasks.Task | None = None,
+    steps_of_schedule: int | None = None,
+) -> Make:
+    """Three epochs of one step each, with a schedule if its number of steps is given."""
+
+    def enter() -> None:
+        model = GIN(GINConfig(num_node_types=3, num_node_features=0, num_layers=1))
+        optimizer = kind(model.parameters(), lr=0.1)
+        schedule = None
+        if steps_of_schedule is not None:
+            schedule = OneCycleLR(optimizer, max_lr=0.1, total_steps=steps_of_schedule)
+        fit(
+            model,
+            task or tasks.graph_regression(),
+            DenseLoader(CHAINS, 3),
+            epochs=3,
+            optimizer=optimizer,
+            schedule=schedule,
+            progress=False,
+        )
+
+    return lambda folder: enter
+
+
+def changed_batch(**attributes: torch.Tensor) -> Batch:
+    """A batch of PyG with other attributes than its graphs had when they were joined."""
+    batch = Batch.from_data_list(CHAINS)
+    for name, values in attributes.items():
+        batch[name] = values
+    return batch
+
+
 KINDS = [
+    *(
+        (f"a PyG batch with {what}", call(collate, changed_batch(**attributes)), says)
+        for what, attributes, says in [
+            (
+                "more rows than its graphs have",
+                {"x": zeros(8, 1)},
+                "the PyG Batch has x of length 8, and that of its graphs is 6 in all; expected ",
+            ),
+            (
+                "an attribute that its graphs had not",
+                {"rwse": torch.zeros(6, 2)},
+                "the PyG Batch has rwse, which was set after its graphs were joined; expected ",
+            ),
+            (
+                "nodes in another order",
+                {"batch": torch.tensor([1, 0, 0, 1, 1, 2])},
+                "the PyG Batch has another graph of each node (batch) than its sizes (ptr) say",
+            ),
+        ]
+    ),
+    (
+        "one encoding under two names",
+        call(
+            collate,
+            [
+                Data(
+                    x=zeros(2, 1),
+                    edge_index=EDGES,
+                    rwse=torch.zeros(2, 3),
+                    random_walk_pe=torch.ones(2, 3),
+                )
+            ],
+        ),
+        "the graphs have both random_walk_pe and rwse, which are names of the same encoding; expe",
+    ),
+    (
+        "floats of 8 bits",
+        call(collate, [Data(x=torch.zeros(2, 1).to(torch.float8_e5m2), edge_index=EDGES)]),
+        "graph 0 has x of torch.float8_e5m2; expected integers or floats.",
+    ),
+    (
+        "nodes in a nested tensor",
+        call(
+            collate,
+            [
+                Data(
+                    x=torch.nested.nested_tensor(
+                        [torch.zeros(2), torch.zeros(3)], layout=torch.jagged
+                    ),
+                    edge_index=EDGES,
+                    num_nodes=2,
+                )
+            ],
+        ),
+        "graph 0 has x = a nested tensor; expected a dense tensor on the CPU.",
+    ),
+    (
+        "an edge at padding",
+        call(
+            replace, collate(CHAINS), mask=collate(CHAINS).mask & torch.tensor([True, False, False])
+        ),
+        "graph 0 of the batch has an edge from 0 to 1, of which one is no node (mask); expected e",
+    ),
+    (
+        "distances that are floats in a batch",
+        call(replace, collate(CHAINS), encodings={"distance": torch.zeros(3, 3, 3)}),
+        "the encoding 'distance' is torch.float32; expected integers.",
+    ),
+    (
+        "targets on another device",
+        call(replace, collate(CHAINS), y=torch.zeros(3, device="meta")),
+        "y is on meta, and x is on cpu; expected all on one device.",
+    ),
+    (
+        "a seed without shuffling",
+        call(DenseLoader, CHAINS, 2, seed=5),
+        "seed is 5, which has no effect without shuffle; expected shuffle=True, or no seed.",
+    ),
+    (
+        "a checksum that is a number",
+        call(GraphDataset, "a", "b", CHAINS, [0, 1, 2], checksum=5),
+        "the checksum of the data set is 5; expected a string, or None.",
+    ),
+    (
+        "two encodings for one attribute",
+        call(encode, CHAINS, AddRings(6), AddRings(8)),
+        "AddRings(max_size=6) and AddRings(max_size=8) set the same attribute of a graph, which c",
+    ),
+    (
+        "two encodings for one attribute of a batch",
+        call(encode_batch, collate(CHAINS), AddShortestPaths(), AddShortestPaths(max_distance=2)),
+        "set the same attribute of a graph, which can hold one of them; expected one of the two.",
+    ),
+    (
+        "two encodings for one file of a folder",
+        lambda folder: partial(
+            prepare, three_chains(), folder / "new", stored=[AddRings(6), AddRings(8)]
+        ),
+        "set the same attribute of a graph, which can hold one of them; expected one of the two.",
+    ),
+    ("a weight without a name", call(AddSVD, 2, weight=""), "weight is ''; expected a name, or No"),
+    (
+        "weights whose sum is infinite",
+        call(
+            AddRandomWalks(2, weight="w"),
+            Data(x=zeros(2, 1), edge_index=EDGES, w=torch.full((2,), 1e308, dtype=torch.float64)),
+        ),
+        "w has weights whose sum is inf; expected at most 3.4e+38, in another unit for instance.",
+    ),
+    (
+        "a category that is a number",
+        call(
+            CGTConfig.from_graphs,
+            [Data(x=torch.tensor([[1, 0], [2, 10**7]]), edge_index=EDGES, edge_attr=zeros(2, 1))],
+        ),
+        "x has the value 10000000 in column 1, and a model has a vector for each category from 0",
+    ),
+    (
+        "one run twice",
+        lambda folder: partial(Ensemble, [load("csa/zinc"), load("csa/zinc")]),
+        "members 0 and 1 are the same run, whose predictions would count twice; expected each run",
+    ),
+    (
+        "a bond of no type",
+        predicted([Data(x=zeros(2, 1), edge_index=EDGES, edge_attr=zeros(2, 1))]),
+        "graph 0: edge_attr has category 0 at an edge, which means no bond in ZINC's graphs; expe",
+    ),
+    *(
+        (f"a budget that is {value!r}", call(budget, cpu=1, gpu=value), says)
+        for value, says in [
+            ([1], "gpu is [1]; expected a whole number, a tuple of them, or a dictionary."),
+            ({"epochs": None}, "gpu['epochs'] is None; expected a whole number, a tuple of them, "),
+        ]
+    ),
+    (
+        "an atom type to describe",
+        call(
+            describe,
+            GraphDataset(
+                "a",
+                "b",
+                [Data(x=torch.full((2, 1), 28), edge_index=EDGES, y=torch.zeros(1))],
+                [0],
+            ),
+        ),
+        "graph 0 has 28 in x; expected ZINC's atom types, 0 to 27.",
+    ),
+    (
+        "a schedule that ends before the training",
+        three_steps(steps_of_schedule=2),
+        "schedule ends after 2 steps, and 3 epochs have 3; expected OneCycleLR with total_steps=3",
+    ),
+    (
+        "a task that needs another model",
+        three_steps(task=tasks.with_distances(tasks.graph_regression(), hops=2, weight=0.1)),
+        "calls the model with return_distances, which GIN does not take; expected a model whose f",
+    ),
+    (
+        "an optimizer that computes the loss itself",
+        three_steps(torch.optim.LBFGS),
+        "optimizer is LBFGS, which computes the loss several times in a step; expected one that s",
+    ),
     *(
         (f"{reader.__name__} of {path!r}", call(reader, path), f"{name} is {path!r}; expected the ")
         for reader, name in [(read_graphs, "the graph file"), (open_graphs, "the folder")]
@@ -2848,6 +3105,10 @@ KINDS = [
     *(
         (f"a character that no SMILES has: {text!a}", predicted(["CCO", text]), says)
         for text, says in [
+            (
+                "CCO\0",
+                "(U+0000), which no SMILES contains; expected ASCII letters, digits and signs.",
+            ),
             ("C\u0421", "(U+0421), which no SMILES contains; expected ASCII letters, digits and"),
             ("C\u2212C", "(U+2212), which no SMILES contains; expected ASCII letters, digits and"),
             ("CC\u200bO", "(U+200B), which no SMILES contains; expected ASCII letters, digits and"),
@@ -3174,6 +3435,24 @@ KINDS = [
                 "outlined is [0]; expected an atom or None for each molecule, and values.",
             ),
             (plots.draw_graph, (torch.ones(2, 3),), {}, "adjacency is [2, 3]; expected [2, 2]."),
+            (
+                plots.draw_graph,
+                (torch.ones(2, 2),),
+                {"labels": ["a"]},
+                "labels has 1 entries; expected one for each of 2 nodes.",
+            ),
+            (
+                plots.draw_graph,
+                (torch.ones(2, 2),),
+                {"values": [1, 2], "colors": "red"},
+                "colors has no effect beside values; expected one of the two.",
+            ),
+            (
+                plots.draw_graph,
+                (torch.ones(2, 2),),
+                {"limits": (0, 1)},
+                "limits has no effect without values; expected values as well.",
+            ),
             (
                 plots.draw_graph,
                 (torch.ones(2, 2),),

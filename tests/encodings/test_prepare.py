@@ -3,6 +3,8 @@
 Batches of the folder are those of ``collate``.
 """
 
+import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -173,6 +175,54 @@ def test_an_unknown_category_in_a_folder_is_reported_with_its_graph(tmp_path):
     loader.check_features(GIN(GINConfig(num_node_types=(28,), num_node_features=0)))
     with pytest.raises(ValueError, match="graph 4 of the split: x has category 99 in column 0;"):
         list(loader)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("x", lambda values: values.astype("i2"), "its type is <i2, not |u1"),
+        ("x", lambda values: values[:, [0, 0]], "its row shape is [2], not [1]"),
+        ("y", lambda values: values + 1, "its values are not those that were written"),
+        ("num_edges", lambda values: values[::-1], "its values are not those that were written"),
+        ("split", lambda values: values[::-1], "its values are not those that were written"),
+    ],
+)
+def test_a_folder_with_another_file_than_was_written_raises(tmp_path, name, change, says):
+    prepare(numbered(6, [0, 0, 0, 0, 1, 2]), tmp_path, stored=RINGS, progress=False)
+    path = tmp_path / f"{name}.npy"
+    np.save(path, change(np.load(path)))
+    with pytest.raises(ValueError, match=re.escape(f"{path} is missing or damaged ({says});")):
+        open_graphs(tmp_path)
+
+
+def test_a_folder_of_an_earlier_release_is_read(tmp_path):
+    """Its description has the level and the type of each array alone."""
+    folder = prepare(numbered(6), tmp_path, stored=RINGS, progress=False)
+    path = tmp_path / "graphs.json"
+    meta = json.loads(path.read_text())
+    for column in meta["columns"].values():
+        for name in column.keys() - {"level", "dtype"}:
+            del column[name]
+    path.write_text(json.dumps(meta))
+    assert_same(next(iter(DenseLoader(open_graphs(tmp_path).train, 4))), first_batch(folder))
+
+
+def first_batch(folder):
+    return next(iter(DenseLoader(folder.train, 4)))
+
+
+@pytest.mark.parametrize("end", ["source", "destination"])
+def test_an_edge_of_a_folder_to_no_node_of_its_graph_raises(tmp_path, end):
+    """The file has the shape and the type of the one that was written."""
+    data = numbered(6)
+    assert data.graphs[1].num_edges > 0
+    prepare(data, tmp_path, stored=(), progress=False)
+    path = tmp_path / f"{end}.npy"
+    values = np.load(path)
+    values[0] = 200
+    np.save(path, values)
+    with pytest.raises(ValueError, match="of the folder has an edge of node 200; expected 0 to "):
+        list(DenseLoader(open_graphs(tmp_path).train, 6))
 
 
 @pytest.mark.slow

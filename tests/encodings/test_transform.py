@@ -105,3 +105,11 @@ def test_an_encoding_with_a_forward_of_its_own_is_called():
     assert encoded.in_degree.equal(10 * plain.in_degree)
     with pytest.raises(ValueError, match="is not computed for a whole batch; expected it to be"):
         enc.encode_batch(collate([graph]), Tenfold())
+
+
+def test_encodings_with_attributes_of_their_own_and_repeated_ones_go_together():
+    walks = [enc.AddRandomWalks(2), enc.AddRandomWalks(3, pairs=False)]
+    graph = graph_of(3, [(0, 1), (1, 2)])
+    (encoded,) = enc.encode([graph], *walks, enc.AddRings(6), enc.AddRings(6))
+    assert encoded.random_walks.shape == (3, 3, 2)
+    assert encoded.rwse.shape == (3, 3)

@@ -3,6 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
+from torch_geometric.loader import DataLoader
 from torch_geometric.transforms import AddLaplacianEigenvectorPE, AddRandomWalkPE
 
 from gtcourse.encodings import AddRandomWalks
@@ -170,3 +171,16 @@ def test_an_edge_given_twice_with_the_same_values_counts_once():
         for graph in (once, other)
     ]
     assert_same(collate(twice, target="edge"), collate([once, other], target="edge"))
+
+
+def test_numbers_of_any_integer_type_select_graphs():
+    batch = collate(three_chains().graphs)
+    for dtype in (torch.uint8, torch.int32):
+        assert batch.select(torch.tensor([2, 0], dtype=dtype)).sizes.tolist() == [1, 2]
+
+
+def test_a_pyg_batch_may_have_what_its_loader_adds():
+    graphs = three_chains().graphs
+    for follow_batch in (None, ["x"]):
+        (batch,) = DataLoader(graphs, 3, follow_batch=follow_batch)
+        assert_same(collate(batch), collate(graphs))

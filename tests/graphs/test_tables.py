@@ -239,7 +239,7 @@ def test_a_first_line_of_spaces_does_not_hide_the_separator(tmp_path):
     ("content", "message"),
     [
         ("smiles,y,y\nCCO,1,2\n", r"expected each name once in the header \(smiles, y, y\)"),
-        ("smiles,a,b,c\nCCO,1,\n", "has 3 cells; expected 4.*has to be in quotation marks"),
+        ("smiles,a,b,c\nCCO,1,\n", "has 3 cells; expected 4.*the line lacks a cell, or its separ"),
         ("smiles,a\nCCO,1,\n", "has 3 cells; expected 2.*the line ends in a comma"),
     ],
 )

@@ -91,9 +91,21 @@ def test_targets_that_are_constant_or_unknown_in_a_split_are_named():
 def test_a_class_that_all_molecules_of_a_split_have_is_called_by_its_name():
     classes = torch.tensor([0, 1, 0, 2, 2])
     data = molecules(classes, ["C", "CC", "CCC", "CO", "CN"], torch.tensor([0, 0, 1, 2, 2]))
-    expected = ["smell is fruity for all molecules of the split 'test'."]
+    expected = [
+        "no training molecule has smell = fruity: the model will not predict it.",
+        "smell is fruity for all molecules of the split 'test'.",
+    ]
     of_command_line = ["smell = green", "smell = musky", "smell = fruity"]
     assert constants(data, graph_multiclass(3), of_command_line) == expected
+
+
+def test_a_class_without_a_training_molecule_is_named():
+    y = torch.tensor([0, 1] * 5 + [0, 2, 2])
+    lines = constants(molecules(y), graph_multiclass(4), ["y = a", "y = b", "y = c", "y = d"])
+    assert lines[:2] == [
+        "no training molecule has y = c: the model will not predict it.",
+        "no training molecule has y = d: the model will not predict it.",
+    ]
 
 
 def test_the_overview_counts_molecules_classes_and_parameters():

@@ -233,6 +233,27 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_leaves_no_checkpoint(tmp_pat
     assert not [*tmp_path.iterdir()]
 
 
+def test_predictions_that_are_not_finite_end_the_run_after_its_last_step(tmp_path):
+    """The loss of the only step is finite, and the weights after it are too large."""
+    train, val = (DenseLoader(graphs(8, seed=seed), 8) for seed in (0, 20))
+    model = small_model()
+    with pytest.raises(RuntimeError, match=r"a prediction of .* is not a finite number; expected"):
+        fit(model, graph_regression(), train, val, epochs=1, lr=1e30, out=tmp_path, progress=False)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_run_is_not_resumed_with_weights_of_another_type(tmp_path):
+    train = DenseLoader(graphs(8, seed=0), 4)
+    options = {"out": tmp_path, "progress": False}
+    fit(small_model(), graph_regression(), train, epochs=1, **options)
+    with pytest.raises(ValueError, match="different in type of the weights; expected the same"):
+        fit(small_model().double(), graph_regression(), train, epochs=2, **options)
+    state = read_tensors(tmp_path / "last.ckpt")
+    assert state["run"].pop("type of the weights") == "['torch.float32']"  # as an earlier release
+    write_tensors(tmp_path / "last.ckpt", state)
+    assert fit(small_model(), graph_regression(), train, epochs=2, **options).steps == 4
+
+
 def test_the_plateau_schedule_lowers_the_rate_until_the_run_stops():
     model = small_model()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)

@@ -311,6 +311,12 @@ def draw_graph(
     ):
         if given is not None and np.shape(given) != expected:
             raise ValueError(f"{what} is {[*np.shape(given)]}; expected {[*expected]}.")
+    if labels is not None and len(labels) != n:
+        raise ValueError(f"labels has {len(labels)} entries; expected one for each of {n} nodes.")
+    if colors is not None and values is not None:
+        raise ValueError("colors has no effect beside values; expected one of the two.")
+    if limits is not None and values is None:
+        raise ValueError("limits has no effect without values; expected values as well.")
     ax = ax or plt.subplots(figsize=(3.2, 3.0))[1]
     kind = nx.Graph if (adjacency == adjacency.T).all() else nx.DiGraph
     graph = nx.from_numpy_array(adjacency.astype(int), create_using=kind)
@@ -334,7 +340,7 @@ def draw_graph(
         shares = discs.norm(np.asarray(values, dtype=float))
         letters = [disc_letters(discs.cmap, float(share)) for share in shares]
     names = labels if labels is not None else range(len(adjacency))
-    for node, (name, color) in enumerate(zip(names, letters, strict=False)):
+    for node, (name, color) in enumerate(zip(names, letters, strict=True)):
         ax.text(
             *place[node],
             str(name),
