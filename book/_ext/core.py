@@ -1,6 +1,7 @@
 """Which sections of a chapter are its core: in its card, in the headings and in the contents.
 
-The others have a class, with which ``_static/book.js`` folds them for readers who ask for the core.
+The others have a class, with which ``_static/book.js`` folds them for readers who ask for the core,
+at a switch under the chapter's title.
 
 There is one list, the page for teachers. The core of a chapter is what its plan for one hour names,
 and what the plans of other chapters ask students to have read. The remaining sections go deeper.
@@ -24,6 +25,10 @@ NAMED = re.compile(r"\bsections? (\d+\.\d+(?:(?: to |, and |, | and )\d+\.\d+)*)
 RANGE = re.compile(r"(\d+)\.(\d+) to \1\.(\d+)")
 HEADING = re.compile(r"^## (?=\d+\.\d+ )", re.MULTILINE)
 MARK = '<span class="core">core</span>'
+SWITCH = """\
+<label class="core-only d-print-none" title="Folds the sections that go deeper to their headings">\
+<input type="checkbox" autocomplete="off"><span>Core only</span>\
+<span class="core-time">about {} of {} minutes</span></label>"""
 DOT = {"class": "core", "role": "img", "aria-label": "core", "title": "core of the chapter"}
 
 logger = logging.getLogger(__name__)
@@ -65,6 +70,13 @@ def mark(app: Sphinx, document: nodes.document, page: str) -> None:
         return
     times = minutes(app, text_of(app, page), listed)
     takes.parent.insert(takes.parent.index(takes), row(takes, marked, times))
+    badge = next((image for image in document.findall(nodes.image) if is_badge(image)), None)
+    if badge is not None:
+        badge.parent.parent += nodes.raw("", SWITCH.format(*times), format="html")
+
+
+def is_badge(image: nodes.image) -> bool:
+    return "colab" in image["classes"]
 
 
 def depend(app: Sphinx, document: nodes.document) -> None:

@@ -46,6 +46,7 @@ PROSE = 60  #: characters of a cell that holds a sentence
 MANY_COLUMNS = 4
 STARTS_AS_NUMBER = re.compile(r"[−+-]?\d")
 WORDED = 16  #: characters of a cell on average, which three columns of a phone break into lines
+FORMULAS = 10  #: the same for a printed table of formulas, of which a character takes more room
 WITHOUT_LABELS = ("book/ledger", "book/notation")  #: their cells say themselves what they are
 WIDE = 480  #: pixels; a phone draws a figure of this width at 70 % of its size
 ENLARGE = '<button type="button" class="enlarge">Enlarge this figure</button>'
@@ -111,8 +112,7 @@ def add_number(caption: nodes.Element, number: str) -> None:
 def is_shown(node: nodes.Node) -> bool:
     """The output of a cell, or a table of the text."""
     if isinstance(node, nodes.table):
-        inside = any(is_output(above) for above in ancestors(node))
-        return not inside and "differs" not in node["classes"]
+        return not is_printed(node) and "differs" not in node["classes"]
     return is_output(node)
 
 
@@ -236,9 +236,10 @@ def label_rows(app: Sphinx, document: nodes.document, page: str) -> None:
 def is_worded(table: nodes.table) -> bool:
     """Whether a table with a head of one row has many columns for what its cells say.
 
-    Where most cells are numbers, a reader compares the rows of a column.
+    Where most cells are numbers, a reader compares the rows of a column. Of what cells print, only
+    tables of formulas count.
     """
-    if not table.children or any(is_output(above) for above in ancestors(table)):
+    if not table.children or (is_printed(table) and not has_formulas(table)):
         return False
     heads = [*table.findall(nodes.thead)]
     cells = [entry.astext().strip() for entry in table.findall(nodes.entry)]
@@ -248,7 +249,16 @@ def is_worded(table: nodes.table) -> bool:
     numbers = [cell for cell in cells[columns:] if STARTS_AS_NUMBER.match(cell)]
     if 2 * len(numbers) > len(cells) - columns:
         return False
-    return sum(map(len, cells)) / len(cells) >= WORDED
+    enough = FORMULAS if is_printed(table) else WORDED
+    return sum(map(len, cells)) / len(cells) >= enough
+
+
+def is_printed(table: nodes.table) -> bool:
+    return any(is_output(above) for above in ancestors(table))
+
+
+def has_formulas(table: nodes.table) -> bool:
+    return next(iter(table.findall(nodes.math)), None) is not None
 
 
 def add_label(entry: nodes.entry, head: str) -> None:

@@ -108,15 +108,17 @@ function sayMore(place) {
 // On a phone, the column with a table's result stands beside the names of its rows, and next to it how
 // far this is from the published one, or with how much of its training.
 const RESULT = /^(test|validation )?\s*(mae|error|ours|accuracy|f1|ours, mae|this\srun|our mae, .*)$/i;
+const OF_PAPERS = /^(paper|published)$/i;  // beside such a column, "test" is the result as well
 const GAP = /^(difference|share)$/i;
 
 function resultFirst() {
   if (!PHONE.matches) return;
   for (const table of document.querySelectorAll(".bd-article table:has(thead)")) {
     if (table.querySelector("[colspan], [rowspan]")) continue;
-    const heads = [...table.tHead.rows].at(-1).cells;
-    [RESULT, GAP].forEach((wanted, place) => {
-      const column = [...heads].findIndex((head) => wanted.test(head.textContent.trim()));
+    const heads = [...[...table.tHead.rows].at(-1).cells].map((head) => head.textContent.trim());
+    const results = heads.some((head) => OF_PAPERS.test(head)) && heads.includes("test") ? /^test$/ : RESULT;
+    [results, GAP].forEach((wanted, place) => {
+      const column = heads.findIndex((head) => wanted.test(head));
       if (column < place + 2) return;
       for (const row of table.rows) row.cells[place]?.after(row.cells[column] ?? "");
     });
@@ -124,7 +126,7 @@ function resultFirst() {
 }
 
 // A table that is too wide gets smaller letters, on a laptop after the names of its rows may break. What
-// still does not fit scrolls.
+// still does not fit scrolls, on a phone beside names of rows that take neither much of its width nor many lines.
 const FITTING = ["names", "names small"];
 const FITTING_ON_PHONE = ["small", "smaller"];
 const fittedTo = new WeakMap();  // the width that a table was last fitted to
@@ -141,6 +143,32 @@ function fitTable(frame) {
     if (frame.scrollWidth <= frame.clientWidth) return;
   }
   delete table.dataset.fit;
+  if (PHONE.matches) fitNames(frame, table);
+}
+
+const MOST_OF_NAMES = 0.4;  // of a phone's column
+const NARROW_NAMES = 88;  // pixels that they may be narrowed to where the table then fits
+
+function fitNames(frame, table) {
+  const names = [...table.querySelectorAll("tbody td:first-child")];
+  if (names.length < 2 || names.some((name) => name.querySelector("code"))) return;
+  table.dataset.fit = "measured";  // each name in one line
+  const widths = names.map((name) => {
+    const range = document.createRange();
+    range.selectNodeContents(name);
+    return range.getBoundingClientRect().width;
+  });
+  const { paddingLeft, paddingRight } = getComputedStyle(names[0]);
+  const beside = parseFloat(paddingLeft) + parseFloat(paddingRight) + 2;
+  const formulas = names.flatMap((name) => [...name.querySelectorAll("mjx-container")]);  // these do not break
+  const least = beside + Math.max(0, ...formulas.map((formula) => formula.getBoundingClientRect().width));
+  const width = Math.ceil(Math.max(least, Math.min(beside + Math.max(...widths), MOST_OF_NAMES * frame.clientWidth)));
+  const set = (pixels) => table.style.setProperty("--names", `${pixels}px`);
+  set(width);
+  table.dataset.fit = "scrolls";
+  const narrower = width - (frame.scrollWidth - frame.clientWidth);
+  if (narrower < width && narrower >= Math.max(least, NARROW_NAMES)) set(narrower);
+  if (frame.scrollWidth > frame.clientWidth) set(width);
 }
 
 // A click on a figure, or the button below it (figures.py), opens it with its scale and its caption: at its own
@@ -314,12 +342,12 @@ function offerMoreButtons() {
   bar.querySelector(".theme-switch-button").before(more);
 }
 
-// Under a chapter's title, a switch that leaves the core. A folded section opens at its button, and for a link
+// Under a chapter's title, a switch (core.py) leaves the core. A folded section opens at its button, and for a link
 // that leads into it.
 function offerCore() {
   const deeper = [...document.querySelectorAll(".bd-article section.deeper")];
-  const place = document.querySelector(".bd-article p:has(> a > img.colab)");
-  if (!deeper.length || !place) return;
+  const box = document.querySelector(".bd-article label.core-only input");
+  if (!deeper.length || !box) return;
   const buttons = deeper.map((section) => {
     const button = element("button", { type: "button", className: "unfold" });
     button.addEventListener("click", () => setOpen(section, !section.classList.contains("open")));
@@ -332,11 +360,7 @@ function offerCore() {
     button.textContent = isOpen ? "Hide" : "Show";
     button.ariaExpanded = isOpen;
   }
-  const box = element("input", { type: "checkbox", checked: coreOnlyAtStart });
-  const label = element("label", { className: CORE_ONLY });
-  label.append(box, " Core only");
-  label.title = "Folds the sections that go deeper to their headings";
-  place.append(label);
+  box.checked = coreOnlyAtStart;
   box.addEventListener("change", () => {
     document.documentElement.classList.toggle(CORE_ONLY, box.checked);
     deeper.forEach((section) => setOpen(section, false));
@@ -533,6 +557,7 @@ function loadWhenNear() {
     try {
       await loadFrom(place.dataset.script);
       observer.unobserve(place);
+      keepHeight(place);
       removeFailure(place);
     } catch {
       removeFailure(place);
@@ -545,6 +570,17 @@ function loadWhenNear() {
     addStill(place);
     observer.observe(place);
   }
+}
+
+// What a picture says gets longer and shorter while it is played with. It keeps the height that it has had at
+// a width of the window, so that the text below it stays where it is. pictures.css reserves most of it at once.
+function keepHeight(place) {
+  let width = 0;
+  new ResizeObserver(() => {
+    const isNew = place.offsetWidth !== width;
+    width = place.offsetWidth;
+    if (width) place.style.minHeight = isNew ? "" : `${place.getBoundingClientRect().height}px`;
+  }).observe(place);
 }
 
 // A browser prints without waiting for scripts, so that a picture that is not drawn yet is printed as its still

@@ -418,3 +418,77 @@ def test_the_result_of_a_picture_is_in_view_beside_the_control_that_changes_it(
     result = host.locator(".said").bounding_box()
     assert result["y"] > pressed.bounding_box()["y"]
     assert result["y"] + result["height"] <= PHONE["height"] + 1
+
+
+def test_a_chapter_offers_its_core_in_a_row_as_high_as_a_finger(phone, book):
+    phone.goto(f"{book}/{CHAPTER}")
+    phone.evaluate("window.bookReady")
+    offer = phone.locator("label.core-only")
+    assert re.fullmatch(r"Core only\s*about \d+ of \d+ minutes", offer.inner_text().strip())
+    box = offer.bounding_box()
+    assert box["height"] >= 44
+    assert box["y"] + box["height"] < PHONE["height"] / 3
+    before = phone.evaluate("document.documentElement.scrollHeight")
+    offer.click()
+    assert phone.evaluate("document.documentElement.scrollHeight") < 0.75 * before
+    phone.reload()
+    phone.evaluate("window.bookReady")
+    expect(phone.get_by_role("checkbox", name="Core only")).to_be_checked()
+
+
+def test_without_scripts_no_core_is_offered(browser, book):
+    context = browser.new_context(viewport=PHONE, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{book}/{CHAPTER}")
+    expect(page.locator("label.core-only")).to_be_hidden()
+    context.close()
+
+
+NAMES = """table => [...table.querySelectorAll("tbody td:first-child")].map((name) =>
+  [name.getBoundingClientRect().width, name.scrollWidth - name.clientWidth])"""
+
+
+def test_the_names_of_rows_leave_room_for_the_numbers_of_a_table_that_scrolls(phone, book):
+    for name in ("10_one_framework", "your_molecules"):
+        phone.goto(f"{book}/notebooks/{name}.html")
+        phone.evaluate("window.bookReady")
+        tables = phone.locator(".bd-article table[data-fit=scrolls]:visible").all()
+        assert tables
+        for table in tables:
+            widths, excess = zip(*table.evaluate(NAMES), strict=True)
+            assert max(widths) < 0.42 * PHONE["width"]
+            assert max(excess) <= 1
+
+
+def test_a_printed_table_of_formulas_is_a_block_for_each_row(phone, book):
+    phone.goto(f"{book}/notebooks/10_one_framework.html")
+    phone.evaluate("window.bookReady")
+    table = phone.locator("#table-10-3 table")
+    expect(table.locator("thead")).to_be_hidden()
+    assert table.evaluate("table => table.scrollWidth <= table.clientWidth")
+    assert table.locator("td:visible .label").first.inner_text().startswith("logit")
+
+
+SIZES = """() => {
+  const found = new Set();
+  const article = document.querySelector(".bd-article");
+  const texts = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const near = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || !near.getClientRects().length) continue;
+    if (near.closest("mjx-container, svg, script, style, noscript, .enlarge")) continue;
+    found.add(parseFloat(getComputedStyle(near).fontSize));
+  }
+  return [...found];
+}"""
+
+
+@pytest.mark.parametrize("size", [PHONE, LAPTOP])
+def test_letters_have_few_sizes(page, book, size):
+    page.set_viewport_size(size)
+    found = set()
+    for name in ("notebooks/10_one_framework", "book/results/index", "book/glossary"):
+        page.goto(f"{book}/{name}.html")
+        page.evaluate("window.bookReady")
+        found.update(page.evaluate(SIZES))
+    assert found <= {11, 12, 13, 14, 16, 18, 20, 24, 28, 36}
