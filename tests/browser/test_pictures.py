@@ -1322,6 +1322,44 @@ def test_nodes_are_large_enough_to_tap_on_a_phone(picture, page, name, part):
     assert min(reaches) >= 24
 
 
+@pytest.mark.parametrize(("name", "control"), [("tour", "[data-gate]"), ("fool", "[data-pair]")])
+def test_a_picture_never_gets_lower_while_it_is_played_with(picture, page, name, control):
+    page.set_viewport_size(PHONE)
+    host = picture(name)
+    highest = 0
+    for each in host.locator(control).all() * 2:
+        each.press("Enter")
+        page.evaluate(FRAMES)
+        height = host.bounding_box()["height"]
+        if each.evaluate("one => !document.querySelector('.ask [data-answer]')"):
+            assert height >= highest - 0.5
+        highest = height
+
+
+@pytest.mark.parametrize(("name", "part"), [("flip", ".atom"), ("ink", ".goal")])
+def test_a_tap_beside_a_small_node_chooses_it(picture, page, name, part):
+    page.set_viewport_size(PHONE)
+    host = picture(name)
+    nodes = host.locator("svg").first.locator(part)
+    node = nodes.nth(3)
+    node.scroll_into_view_if_needed()
+    box = node.bounding_box()
+    others = [each.bounding_box() for each in nodes.all()]
+    beside = max(
+        (
+            (box["x"] + box["width"] / 2 + dx, box["y"] + box["height"] / 2 + dy)
+            for dx, dy in ((14, 0), (-14, 0), (0, 14), (0, -14))
+        ),
+        key=lambda at: min(
+            abs(at[0] - o["x"] - o["width"] / 2) + abs(at[1] - o["y"] - o["height"] / 2)
+            for o in others
+            if o != box
+        ),
+    )
+    page.mouse.click(*beside)
+    assert node.get_attribute("aria-pressed") == "true"
+
+
 def test_moving_a_city_or_closing_gates_changes_the_predicted_tour(picture, page):
     host = picture("tour")
     edges = "svg => [...svg.querySelectorAll('.edge')].map((edge) => edge.outerHTML).join('')"

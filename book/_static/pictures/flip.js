@@ -141,7 +141,8 @@
     });
   }
 
-  place.addEventListener("click", ({ target }) => {
+  place.addEventListener("click", (event) => {
+    const target = gtcourse.nearest(event, ".atom");
     const { molecule, column: chosen, atom: at } = target.dataset;
     if (molecule !== undefined) return choose(Number(molecule));
     if (chosen !== undefined) column = Number(chosen);

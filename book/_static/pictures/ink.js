@@ -136,7 +136,8 @@
       "With both heads the ink arrives at once, and the nodes near it still have more of it.";
   }
 
-  place.addEventListener("click", ({ target }) => {
+  place.addEventListener("click", (event) => {
+    const target = gtcourse.nearest(event, ".goal");
     if (target.dataset.node !== undefined) source = Number(target.dataset.node);
     else if (target.dataset.graph !== undefined) {
       graph = data.graphs[target.dataset.graph];

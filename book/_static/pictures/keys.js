@@ -23,3 +23,21 @@ gtcourse.arrows = function (place, things) {
     event.preventDefault();
   });
 };
+
+// Which of a drawing's things a click means: a finger covers more than the small circle that it aims at. Enter and
+// the space bar click on what has the focus.
+gtcourse.nearest = function (event, things) {
+  "use strict";
+
+  const FINGER = 22;  // pixels around the click
+  const { target, detail, clientX, clientY } = event;
+  const drawing = detail && target.closest("svg");
+  if (!drawing) return target;
+  const away = (thing) => {
+    const { left, top, width, height } = thing.getBoundingClientRect();
+    return Math.hypot(left + width / 2 - clientX, top + height / 2 - clientY);
+  };
+  const all = [...drawing.querySelectorAll(things)];
+  const best = all.reduce((one, other) => (one && away(one) <= away(other) ? one : other), null);
+  return best && away(best) <= FINGER ? best : target;
+};

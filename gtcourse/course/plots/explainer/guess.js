@@ -24,6 +24,7 @@ gtcourse.guess = gtcourse.guess ?? function (box, asked) {
   /** One line in place of the question; what the reader has in hand does not move. */
   function shrink(held) {
     const before = held.getBoundingClientRect().top;
+    picture.style.minHeight = "";  // which book.js keeps
     box.style.minHeight = "";
     box.innerHTML = `<button type="button" class="again" aria-expanded="false">Guess about ${about} <span aria-hidden="true">▸</span></button>`;
     window.scrollBy({ top: held.getBoundingClientRect().top - before, behavior: "instant" });
