@@ -418,8 +418,10 @@ class Relations(nn.Module):
         unreachable = far + 1
         virtual = far + 2
         distance = batch.encoding("distance").long()  # [B, N, N]
-        # Distance 2 is relation E + 1, distance 3 is E + 2, and so on.
-        relation = (distance + self.num_edge_types - 1).clamp(0, far)  # [B, N, N]
+        # Distance 2 is relation E + 1, distance 3 is E + 2, and so on. Pairs with an edge, without
+        # a path, and of a token with itself are replaced below.
+        first_without_edge = self.num_edge_types + 1  # far for L = 0, where a distance may be 1
+        relation = (distance + self.num_edge_types - 1).clamp(first_without_edge, far)  # [B, N, N]
         relation = relation.masked_fill(distance == UNREACHABLE, unreachable)
         relation = torch.where(batch.adjacency, 1 + self.edge_type(batch), relation)
         if self.virtual_node:

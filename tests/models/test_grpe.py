@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from gtcourse import collate
+from gtcourse.encodings import AddShortestPaths, encode
 from gtcourse.models import GRPE, GRPEAttention, GRPEConfig, RelationTables
 from tests.graphs.small import graph_of
 from tests.models.small import GRPE as SMALL
@@ -34,6 +35,15 @@ def test_float_edge_features_are_binned_by_edge_step():
             graph.edge_attr = torch.tensor([[length], [0.0]], dtype=dtype)
             relation = model.relations(collate(encoded(graph)))[0]
             assert int(relation[1, 2]) == 1 + kind
+
+
+def test_with_max_distance_0_lowered_distances_are_far():
+    path = graph_of(4, [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2)])
+    model = GRPE(replace(SMALL, max_distance=0, virtual_node=False))
+    E = model.relations.num_edge_types
+    for lowered in (AddShortestPaths(), AddShortestPaths(max_distance=1)):
+        relation = model.relations(collate(encode([path], lowered)))[0]
+        assert relation[0, 2] == relation[0, 3] == E + 1
 
 
 def test_recorded_fields_of_earlier_releases_get_todays_names_and_defaults():
