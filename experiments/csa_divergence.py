@@ -176,7 +176,7 @@ def largest_score(recipe: Recipe, moment: Moment) -> float:
 
     def hook(attention: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         h = inputs[0]  # [B, N, d]
-        query, key, _ = attention.heads(h, h, h)  # [B, H, N, K]
+        query, key, _ = attention.project(h, h, h)  # [B, H, N, K]
         scores = query * query.shape[-1] ** -0.5 @ key.mT  # [B, H, N, N]
         real = moment.batch.pair_mask[:, None].expand_as(scores)
         largest.append(scores[real].abs().max().item())

@@ -176,7 +176,7 @@ def of_egt(attention, batch, x, e):
 
 
 def of_grpe(attention, batch, x, relation, tables):
-    query, key, _ = attention.heads(x, x, x)
+    query, key, _ = attention.project(x, x, x)
     query = query * query.shape[-1] ** -0.5
     pairs = relation[:, None].expand(-1, attention.num_heads, -1, -1)
     contexts = [part[0] for part in attention.contexts(query, key, pairs, tables)]

@@ -6,7 +6,10 @@ Shapes:
     M: keys and values; M = N in self-attention
     H: heads
     d: width of the model
-    K: width of a head, d / H
+    K: width of a head, d / H (in equations K is the matrix of the keys, and the width is d_k)
+    V: width of a value; K in multi-head attention
+
+"CS224W, S2" is statement 2 of the lecture, by the numbers of the book's ledger.
 """
 
 from __future__ import annotations
@@ -51,8 +54,8 @@ def scaled_dot_product_attention(
         value: Values, ``[..., M, V]``.
         mask: True where a query may attend to a key, broadcast to ``[..., N, M]``.
         bias: :math:`b`, added to the scaled logits and broadcast to ``[..., N, M]``. Entries may be
-            -inf, but not a complete row.
-        dropout: Share of the probabilities that are set to zero.
+            -inf, but not all those of a row to which the mask leaves keys.
+        dropout: Share of the probabilities that are set to zero, in evaluation too: pass 0 there.
         return_attention: Also return the probabilities before dropout, which PyTorch's fused
             kernels never write out.
 
@@ -67,6 +70,7 @@ def scaled_dot_product_attention(
         has_no_keys = ~mask.any(dim=-1, keepdim=True)  # [..., N, 1]
         mask = mask | has_no_keys
     if bias is not None:
+        # Under autocast the queries are in half precision, and so must the bias be for the kernels.
         bias = bias.to(query.dtype)
         if mask is not None:
             bias = bias.masked_fill(~mask, -math.inf)
@@ -123,12 +127,15 @@ class AttentionProjections(nn.Module):
             if projection.bias is not None:
                 nn.init.zeros_(projection.bias)
 
-    def heads(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Projects the inputs: queries ``[B, H, N, K]``, keys and values ``[B, H, M, K]``."""
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries ``[B, H, N, K]``, and keys and values ``[B, H, M, K]``, from their inputs."""
         q = self.split_heads(self.query(query))
         k = self.split_heads(self.key(key))
         v = self.split_heads(self.value(value))
         return q, k, v
+
+    heads = project
+    """The name of :meth:`project` in releases before 0.18."""
 
     def split_heads(self, x: Tensor) -> Tensor:
         """Gives each head K of the channels: ``[..., N, d]`` to ``[..., H, N, K]``."""
@@ -144,8 +151,9 @@ class MultiHeadAttention(AttentionProjections):
 
     .. math:: \operatorname{MHA}(X) = (Z_1 \,\|\, \dots \,\|\, Z_H)\, W^O
 
-    Projections and heads are those of all sources: CS224W, S1 and S5; Graphormer, Eq. 3; GRPE, Eq.
-    1. Permuting the tokens permutes the result in the same way (CS224W, S8).
+    :math:`Z_h` is the :func:`scaled_dot_product_attention` of head h. Projections and heads are
+    those of all sources: CS224W, S1 and S5; Graphormer, Eq. 3; GRPE, Eq. 1. Permuting the tokens
+    permutes the result in the same way (CS224W, S8).
 
     The arguments are those of :class:`AttentionProjections`.
     """
@@ -166,8 +174,8 @@ class MultiHeadAttention(AttentionProjections):
             query: What the queries are made of, ``[B, N, d]``.
             key: What the keys are made of, ``[B, M, d]``; by default the queries' input.
             value: What the values are made of, ``[B, M, d]``; by default the keys' input.
-            mask: True where attention may go: ``[B, M]`` for keys, ``[B, N, M]`` for pairs, or
-                ``[B, H, N, M]`` for each head.
+            mask: True where attention may go: ``[B, M]`` for keys; ``[B, N, M]`` for pairs, or what
+                is broadcast to it, such as ``[1, N, M]``; or ``[B, H, N, M]`` for each head.
             bias: Added to the logits, ``[B, H, N, M]`` or what is broadcast to it, such as
                 ``[H, N, M]`` or ``[N, M]``.
             return_attention: Also return the probabilities before dropout.
@@ -177,15 +185,15 @@ class MultiHeadAttention(AttentionProjections):
             ``[B, H, N, M]``.
 
         Raises:
-            ValueError: The mask ``[N, M]`` could be one of keys or of pairs, or fits neither. The
-                bias ``[H, N, M]`` could also be that of B sequences, because B = H, or fits
-                neither.
+            ValueError: The mask is not bool, has none of these shapes, or has two axes where B = N,
+                so that it could be of keys or of pairs. The bias has none of these shapes, or has
+                three axes where B = H, so that it could be of sequences or of heads.
         """
         key = query if key is None else key
         value = key if value is None else value
         if bias is not None:
             check_bias(bias, self.num_heads, query, key)
-        q, k, v = self.heads(query, key, value)  # [B, H, N, K], [B, H, M, K], [B, H, M, K]
+        q, k, v = self.project(query, key, value)  # [B, H, N, K], [B, H, M, K], [B, H, M, K]
         attended = scaled_dot_product_attention(
             q,
             k,
@@ -199,78 +207,6 @@ class MultiHeadAttention(AttentionProjections):
             return self.output(self.join_heads(attended))
         z, attention = attended  # [B, H, N, K] and [B, H, N, M]
         return self.output(self.join_heads(z)), attention
-
-
-@overload
-def over_heads(mask: Tensor, query: Tensor, key: Tensor | None = None) -> Tensor: ...
-@overload
-def over_heads(mask: None, query: Tensor, key: Tensor | None = None) -> None: ...
-def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) -> Tensor | None:
-    """A mask that is broadcast to ``[B, H, N, M]``, or None.
-
-    Args:
-        mask: True where attention may go: ``[B, M]`` for keys, ``[B, N, M]`` for pairs, or
-            ``[B, H, N, M]`` for each head.
-        query: The queries' input, ``[B, N, d]``.
-        key: The keys' input, ``[B, M, d]``; by default the queries' input.
-
-    Raises:
-        ValueError: A mask of two axes is not ``[B, M]``, or B = N, so that it could be of pairs.
-    """
-    if mask is None:
-        return None
-    if mask.dtype != torch.bool:
-        raise ValueError(
-            f"mask is {mask.dtype}; expected torch.bool, True where attention is allowed."
-        )
-    B, N = query.shape[:2]
-    M = N if key is None else key.shape[1]
-    given = f"mask has shape {list(mask.shape)}"
-    if mask.dim() == 4:
-        return mask
-    if mask.dim() == 3 and is_broadcast(mask, (B, N, M)):
-        return mask[:, None]
-    if mask.shape != (B, M):
-        raise ValueError(f"{given}; expected [{B}, {M}] for keys or [{B}, {N}, {M}] for pairs.")
-    if B == N and N > 1:
-        raise ValueError(
-            f"{given}, which may be that of the keys of {B} sequences or that of pairs; expected "
-            "mask[:, None] for keys, or mask[None] for pairs."
-        )
-    return mask[:, None, None]
-
-
-def check_bias(bias: Tensor, num_heads: int, query: Tensor, key: Tensor) -> None:
-    """Raises a ValueError unless a bias is broadcast to ``[B, H, N, M]`` in one way only.
-
-    Args:
-        bias: What is added to the logits.
-        num_heads: H.
-        query: The queries' input, ``[B, N, d]``.
-        key: The keys' input, ``[B, M, d]``.
-    """
-    B, N = query.shape[:2]
-    M = key.shape[1]
-    given = f"bias has shape {list(bias.shape)}"
-    if not is_broadcast(bias, (B, num_heads, N, M)):
-        raise ValueError(
-            f"{given}; expected [{B}, {num_heads}, {N}, {M}], or what is broadcast to it."
-        )
-    if bias.dim() == 3 and bias.shape[0] == B == num_heads > 1:
-        raise ValueError(
-            f"{given}, which may be that of {B} sequences or of {num_heads} heads; expected "
-            "bias[:, None] for sequences, or bias[None] for heads."
-        )
-
-
-def is_broadcast(tensor: Tensor, shape: tuple[int, ...]) -> bool:
-    """Whether a tensor is broadcast to this shape without making it larger."""
-    if tensor.dim() > len(shape):
-        return False
-    of_last_axes = shape[len(shape) - tensor.dim() :]
-    sizes = zip(tensor.shape, of_last_axes, strict=True)
-    # Compared with the full size first, so that an exported model is not bound to sizes above 1.
-    return all(size == full or size == 1 for size, full in sizes)
 
 
 class FeedForward(nn.Sequential):
@@ -313,7 +249,7 @@ class MessagePassingAttention(MessagePassing):  # type: ignore[misc] # PyG has n
     """
 
     def __init__(self, attention: AttentionProjections):
-        super().__init__(aggr="sum", node_dim=0)
+        super().__init__(aggr="sum", node_dim=0)  # the nodes are the first axis of [N, H, K]
         self.attention = attention
 
     def forward(
@@ -330,13 +266,12 @@ class MessagePassingAttention(MessagePassing):  # type: ignore[misc] # PyG has n
             The nodes, ``[N, d]``; with ``return_attention`` also the probabilities, ``[E, H]``.
         """
         layer = self.attention
-        size = (len(x), len(x))
         query = layer.query(x).unflatten(-1, (layer.num_heads, -1))  # [N, H, K]
         key = layer.key(x).unflatten(-1, (layer.num_heads, -1))  # [N, H, K]
         value = layer.value(x).unflatten(-1, (layer.num_heads, -1))  # [N, H, K]
-        attention = self.edge_updater(edge_index, query=query, key=key, size=size)  # [E, H]
+        attention = self.edge_updater(edge_index, query=query, key=key)  # [E, H]
         dropped = F.dropout(attention, layer.dropout, layer.training)
-        z = self.propagate(edge_index, value=value, attention=dropped, size=size)  # [N, H, K]
+        z = self.propagate(edge_index, value=value, attention=dropped)  # [N, H, K]
         output = layer.output(z.flatten(-2))  # [N, d]
         return (output, attention) if return_attention else output
 
@@ -352,6 +287,81 @@ def complete_edge_index(num_nodes: int) -> Tensor:
     """Every ordered pair of nodes, loops included, ``[2, N²]``: where self-attention goes."""
     nodes = torch.arange(num_nodes)
     return torch.cartesian_prod(nodes, nodes).T.contiguous()
+
+
+@overload
+def over_heads(mask: Tensor, query: Tensor, key: Tensor | None = None) -> Tensor: ...
+@overload
+def over_heads(mask: None, query: Tensor, key: Tensor | None = None) -> None: ...
+def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) -> Tensor | None:
+    """A mask that is broadcast to ``[B, H, N, M]``, or None.
+
+    Args:
+        mask: True where attention may go: ``[B, M]`` for keys, ``[B, N, M]`` for pairs, or
+            ``[B, H, N, M]`` for each head.
+        query: The queries' input, ``[B, N, d]``.
+        key: The keys' input, ``[B, M, d]``; by default the queries' input.
+
+    Raises:
+        ValueError: The mask is not bool, has none of these shapes, or has two axes where B = N > 1,
+            so that it could be of keys or of pairs.
+    """
+    if mask is None:
+        return None
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"mask is {mask.dtype}; expected torch.bool, True where attention is allowed."
+        )
+    B, N = query.shape[:2]
+    M = N if key is None else key.shape[1]
+    given = f"mask has shape {list(mask.shape)}"
+    if mask.dim() == 4:
+        return mask
+    if mask.dim() == 3 and is_broadcast(mask, (B, N, M)):
+        return mask[:, None]
+    if mask.shape != (B, M):
+        raise ValueError(f"{given}; expected [{B}, {M}] for keys or [{B}, {N}, {M}] for pairs.")
+    if B == N and N > 1:  # for one query of one sequence both are the same
+        raise ValueError(
+            f"{given}, which may be that of the keys of {B} sequences or that of pairs; expected "
+            "mask[:, None] for keys, or mask[None] for pairs."
+        )
+    return mask[:, None, None]
+
+
+def check_bias(bias: Tensor, num_heads: int, query: Tensor, key: Tensor) -> None:
+    """Raises a ValueError unless a bias is broadcast to ``[B, H, N, M]`` in one way only.
+
+    Args:
+        bias: What is added to the logits.
+        num_heads: H.
+        query: The queries' input, ``[B, N, d]``.
+        key: The keys' input, ``[B, M, d]``.
+    """
+    B, N = query.shape[:2]
+    M = key.shape[1]
+    given = f"bias has shape {list(bias.shape)}"
+    if not is_broadcast(bias, (B, num_heads, N, M)):
+        raise ValueError(
+            f"{given}; expected [{B}, {num_heads}, {N}, {M}], or what is broadcast to it."
+        )
+    fits_both = bias.dim() == 3 and bias.shape[0] == B and num_heads == B
+    if fits_both and B > 1:
+        raise ValueError(
+            f"{given}, which may be that of {B} sequences or of {num_heads} heads; expected "
+            "bias[:, None] for sequences, or bias[None] for heads."
+        )
+
+
+def is_broadcast(tensor: Tensor, shape: tuple[int, ...]) -> bool:
+    """Whether PyTorch broadcasts a tensor to this shape: its last axes have the full size, or 1."""
+    if tensor.dim() > len(shape):
+        return False
+    last_axes = shape[len(shape) - tensor.dim() :]
+    sizes = zip(tensor.shape, last_axes, strict=True)
+    # The full size comes first: torch.export keeps the result of every comparison, and "not 1"
+    # would bind the exported model to sizes above 1.
+    return all(size == full or size == 1 for size, full in sizes)
 
 
 def check_heads(d_model: int, num_heads: int) -> None:

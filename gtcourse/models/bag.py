@@ -6,7 +6,7 @@ Shapes:
     H: attention heads
     L: layers
     d: width of a node's vector
-    T: targets, or classes, of a prediction
+    C: targets, or classes, of a prediction
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gtcourse.models.transformer import TransformerEncoder
 
 @dataclass(frozen=True)
 class BagTransformerConfig(GraphConfig):
-    """Data and sizes. The defaults are for the embedded molecules."""
+    """Data and sizes. The defaults are for the molecules that come with the package."""
 
     num_node_types: Categories = (28,)  #: categories in each column of x
     d_model: PositiveInt = 64  #: width of a node's vector, d
@@ -42,7 +42,7 @@ class BagTransformerConfig(GraphConfig):
     #: share that is set to zero in training: of what each sub-layer adds, of attention weights, and
     #: of the hidden layer of the feed-forward networks
     dropout: Probability = 0.0
-    num_targets: PositiveInt = 1  #: numbers in a prediction, T
+    num_targets: PositiveInt = 1  #: numbers in a prediction, C
     num_node_features: NotNegativeInt = 0  #: columns of x, if it holds numbers instead
 
 
@@ -84,10 +84,10 @@ class BagTransformer(nn.Module):
     def forward(
         self, batch: GraphBatch, *, return_attention: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
-        """Predicts a number, or T of them, for each graph.
+        """Predicts a number, or C of them, for each graph.
 
         Returns:
-            The prediction, ``[B]``, or ``[B, T]`` for several targets; with ``return_attention``
+            The prediction, ``[B]``, or ``[B, C]`` for several targets; with ``return_attention``
             also the attention of all layers, ``[B, L, H, N, N]``.
         """
         h = self.embed(batch)  # [B, N, d]
@@ -146,11 +146,11 @@ class NeighbourTransformer(BagTransformer):
 
 
 class GraphHead(nn.Module):
-    """The mean over the nodes, then a two-layer network: ``[B, N, d]`` to ``[B]``, or ``[B, T]``.
+    """The mean over the nodes, then a two-layer network: ``[B, N, d]`` to ``[B]``, or ``[B, C]``.
 
     Args:
         d_model: Width of a node's vector, d.
-        num_targets: Numbers in a prediction, T.
+        num_targets: Numbers in a prediction, C.
     """
 
     def __init__(self, d_model: int, num_targets: int = 1):
@@ -159,7 +159,7 @@ class GraphHead(nn.Module):
         self.network = mlp(d_model, d_model, num_targets, activation=nn.GELU)
 
     def forward(self, h: Tensor, mask: Tensor) -> Tensor:
-        prediction = self.network(mean_pool(h, mask))  # [B, T]
+        prediction = self.network(mean_pool(h, mask))  # [B, C]
         return prediction.squeeze(-1) if self.num_targets == 1 else prediction
 
 

@@ -98,7 +98,7 @@ class CategoryEmbedding(nn.Module):
 
     def forward(self, values: Tensor, which: Tensor | None = None) -> Tensor:
         # Where an unknown category cannot raise, rows() gives it the row of NaN that table() adds.
-        table = self.weight if can_raise(values) else self.table()
+        table = self.weight if can_read(values) else self.table()
         vectors = F.embedding(self.rows(values, which), table)  # [..., F, dim]
         return vectors.sum(dim=-2)  # [..., dim]
 
@@ -121,7 +121,7 @@ class CategoryEmbedding(nn.Module):
             mask: True at what may not be unknown, ``[B, …]``.
         """
         check_columns(values, self.sizes, self.name)
-        if can_raise(values) and not self.contains(values):
+        if can_read(values) and not self.contains(values):
             self.check(features.masked_fill(~mask[..., None], 0))
 
     def rows(self, values: Tensor, which: Tensor | None = None) -> Tensor:
@@ -137,7 +137,7 @@ class CategoryEmbedding(nn.Module):
         if which is not None:
             rows_of_set = sum(self.sizes)
             rows = rows + which[..., None] * rows_of_set
-        if can_raise(values):
+        if can_read(values):
             self.check(values)
             return rows
         row_of_nan = self.weight.shape[0]
@@ -271,7 +271,7 @@ def check_columns(values: Tensor, sizes: tuple[int, ...], name: str) -> None:
         raise ValueError(f"{name} has {values.shape[-1]} columns; expected {len(sizes)}.")
 
 
-def can_raise(values: Tensor) -> bool:
+def can_read(values: Tensor) -> bool:
     """Whether values can be read now: not on an accelerator, and not while compiling."""
     return values.device.type == "cpu" and not torch.compiler.is_compiling()
 

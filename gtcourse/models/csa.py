@@ -16,8 +16,8 @@ Shapes:
     p: steps of a random walk, or the longest distance with a vector of its own
     C: targets, or classes, of a prediction
 
-In layers pair tensors have channels before nodes, ``[B, d, N, N]``. Row i is the query's; entry
-[i, j] is about the way from i to j.
+In layers pair tensors have channels before nodes, ``[B, d, N, N]``; in encodings the channels come
+last. Row i is the query's: node i receives from node j, by what is known of the way from i to j.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from gtcourse.models.categories import (
     ALL,
     CategoryEmbedding,
     NumberEmbedding,
-    can_raise,
+    can_read,
     feature_embedding,
     real_edge_features,
     real_node_features,
@@ -82,7 +82,7 @@ class CGTConfig(GraphConfig):
     d_position: NotNegativeInt = 28  #: channels of d that encode the nodes' random walks
     #: what the vector of a pair holds beside its edge: random walks (Eq. 12) or distances (Eq. 11)
     relative: Literal["walks", "distances"] | None = "walks"
-    #: steps of these walks, or the longest distance, p; only with a relative encoding
+    #: steps of these walks, or the longest distance, p; may be set only with a relative encoding
     relative_steps: PositiveInt = 20
     #: how pairs on a common ring enter (Section 3.4)
     rings: Literal["additive", "categorical"] | None = None
@@ -93,7 +93,8 @@ class CGTConfig(GraphConfig):
     #: bound of the logits, Q_i · K_j + E_ij; infinite for none, as in the paper
     clip: Bound = math.inf
     #: how attention is computed (:class:`ChromaticSelfAttention`), or "fused", which computes all
-    #: layers in loops that numba compiles for the CPU (:mod:`gtcourse.models.csa_fused`)
+    #: layers in loops that numba compiles for the CPU (:mod:`gtcourse.models.csa_fused`);
+    #: where the attention is asked for, and in a compiled model, "fused" computes layer by layer
     form: ModelForm = "factorised"
     dropout: Probability = 0.0  #: after attention, and in and after the feed-forward network
     node_ablation: Probability = 0.0  #: share of the nodes whose weights are dropped in training
@@ -105,7 +106,9 @@ class CGTConfig(GraphConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if bool(self.node_steps) != bool(self.d_position) or self.d_position >= self.d_model:
+        encodes_walks = self.node_steps > 0
+        has_channels = self.d_position > 0
+        if encodes_walks != has_channels or self.d_position >= self.d_model:
             raise ValueError(
                 f"node_steps is {self.node_steps} and d_position is {self.d_position}; expected "
                 f"both above 0, or both 0, and d_position below d_model, {self.d_model}."
@@ -150,7 +153,7 @@ class CGTConfig(GraphConfig):
 
 def check_clip(clip: float, form: str) -> None:
     """Raises a ValueError for a bound that is not above 0, or that the form does not compute."""
-    if not clip > 0:
+    if not clip > 0:  # true for NaN, too
         raise ValueError(f"clip is {clip}; expected a number above 0, or infinity for no bound.")
     if math.isfinite(clip) and form == "factorised":
         raise ValueError(
@@ -167,7 +170,8 @@ class EdgeTerms(NamedTuple):
 
     logits: Tensor  #: E_ij of Eq. 5, ``[B, d, N, N]``, or e_ij of Eq. 4, ``[B, H, N, N]``
     values: Tensor | None = None  #: E^value_ij of Eq. 7, ``[B, d, N, N]``
-    #: exponentials of the logits, if layers are to share them (:mod:`gtcourse.models.csa_kernel`)
+    #: exponentials of the logits, each row divided by its sum, if layers are to share them
+    #: (:func:`gtcourse.models.csa_kernel.factor_of`)
     factor: Tensor | None = None
 
 
@@ -253,20 +257,28 @@ class ChromaticSelfAttention(AttentionProjections):
         Args:
             h: Nodes, ``[B, N, d]``.
             edges: What the pairs add, or a function that computes it for some rows.
-            mask: True where attention may go, ``[B, N]`` or ``[B, N, N]``.
+            mask: True where attention may go: ``[B, N]`` or ``[B, 1, N]`` for keys, ``[B, N, N]``
+                for pairs.
             return_attention: Also return :math:`\tilde a` before the ablations.
 
         Returns:
             ``[B, N, d]``, zeros before the output projection for a node without keys; with
-            ``return_attention`` also the filters, shaped as the logits.
+            ``return_attention`` also the filters, shaped as the logits, zeros outside the mask.
+
+        Raises:
+            ValueError: The mask is not bool, has none of these shapes, or has two axes where B = N,
+                so that it could be of keys or of pairs.
         """
         mask = over_heads(mask, h)  # [B, 1, N, N] or [B, 1, 1, N]
-        query, key, value = self.heads(h, h, h)  # [B, H, N, K] each
-        scaled = query * query.shape[-1] ** -0.5  # [B, H, N, K]
-        scores = scaled @ key.mT  # [B, H, N, N], Q_i · K_j
+        query, key, value = self.project(h, h, h)  # [B, H, N, K] each
         value = value.mT  # [B, H, K, N]
-        if self.score == "additive":
-            scores = torch.zeros_like(scores)
+        if self.score == "dot":
+            scaled = query * query.shape[-1] ** -0.5  # [B, H, N, K]
+            scores = scaled @ key.mT  # [B, H, N, N], Q_i · K_j
+        else:
+            # Q_i + K_j differs from channel to channel, so that it joins the logits of the pairs.
+            B, H, N, _ = query.shape
+            scores = query.new_zeros(B, H, N, N)
             edges = partial(additive_terms, query, key, edges)
         if mask is not None:
             # Finite, so that a row without keys has a softmax; its result is set to zero below.
@@ -274,14 +286,15 @@ class ChromaticSelfAttention(AttentionProjections):
 
         drop = self.ablation(h)  # [B, 1, N, N] or None
         attention: Tensor | None = None
-        if return_attention or self.form == "direct" or is_compiling():  # compilers fuse it
+        # The form "direct" shows the attention, and a compiler fuses it by itself.
+        if return_attention or self.form == "direct" or is_compiling():
             terms = rows_of(edges)
             attention = filters(scores, terms, self.clip)  # [B, H, K, N, N], Eq. 5
             z = gather(attention, value, terms.values, drop)  # [B, H, K, N], Eqs. 6 and 7
         elif self.form == "chunked":
             rows_by_direct = partial(direct, clip=self.clip)
             z = csa_kernel.chunked(rows_by_direct, scores, value, edges, drop)  # [B, H, K, N]
-        else:
+        else:  # always without a bound (check_clip)
             z = csa_kernel.factorised(direct, scores, value, edges, drop)  # [B, H, K, N]
 
         if mask is not None:
@@ -289,16 +302,24 @@ class ChromaticSelfAttention(AttentionProjections):
             z = z.masked_fill(~has_keys, 0.0)
         z = z.flatten(1, 2)  # [B, d, N]
         if self.training and self.channel_ablation > 0:
-            # All weights of a channel at once are a factor of what it gathers.
-            z = z * F.dropout(torch.ones_like(z[..., :1]), self.channel_ablation)
+            # To drop all weights of a channel is to drop what the channel gathers.
+            kept = F.dropout(torch.ones_like(z[..., :1]), self.channel_ablation)  # [B, d, 1]
+            z = z * kept
         output = self.output(z.mT)  # [B, N, d]
-        if not return_attention or attention is None:
+        if not return_attention:
             return output
+        assert attention is not None  # computed in the first of the three branches
         attention = attention.flatten(1, 2)  # [B, d, N, N], or [B, H, N, N] if monochrome
-        return output, attention if mask is None else attention.masked_fill(~mask, 0.0)
+        if mask is not None:
+            attention = attention.masked_fill(~mask, 0.0)  # a row without keys was uniform
+        return output, attention
 
     def ablation(self, h: Tensor) -> Tensor | None:
-        """Factors of the weights by node and edge ablation, ``[B, 1, N, N]``, or None."""
+        """Factors of the weights by node and edge ablation, ``[B, 1, N, N]``, or None.
+
+        They are 0 for what is dropped. As in dropout, the others are divided by the share that is
+        kept on average.
+        """
         if not self.training or (self.node_ablation == 0 and self.edge_ablation == 0):
             return None
         B, N, _ = h.shape
@@ -313,7 +334,7 @@ def filters(scores: Tensor, terms: EdgeTerms, clip: float = math.inf) -> Tensor:
     Args:
         scores: :math:`Q_i \cdot K_j` of each head, ``[B, H, R, N]``; the lowest finite number
             where attention may not go.
-        terms: Those of the same rows.
+        terms: What the pairs of the same rows add.
         clip: Bound of the logits.
 
     Returns:
@@ -324,6 +345,7 @@ def filters(scores: Tensor, terms: EdgeTerms, clip: float = math.inf) -> Tensor:
     logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(dtype)  # [B, H, K, R, N]
     logits = scores[:, :, None] + logits
     if math.isfinite(clip):
+        # A masked entry stays the lowest; at -clip it would have weight.
         allowed = scores > torch.finfo(scores.dtype).min  # [B, H, R, N]
         logits = torch.where(allowed[:, :, None], logits.clamp(-clip, clip), logits)
     return logits.softmax(dim=-1)
@@ -343,7 +365,7 @@ def gather(
         attention: The filters :math:`\tilde a(i, j)`, ``[B, H, K, R, N]``, or 1 for K.
         value: :math:`V_j`, ``[B, H, K, N]``.
         edge_values: :math:`E^\text{value}_{ij}`, ``[B, d, R, N]``, or None.
-        drop: Factors of dropout, ``[B, 1, R, N]`` or ``[B, 1, 1, N]``, or None.
+        drop: Factors of dropout, ``[B, 1, R, N]``, or None.
 
     Returns:
         ``[B, H, K, R]``.
@@ -380,7 +402,7 @@ def additive_terms(
     of_queries = query[:, :, rows].mT.flatten(1, 2).to(dtype)  # [B, d, R]
     of_keys = key.mT.flatten(1, 2).to(dtype)  # [B, d, N]
     scores = of_queries[..., None] + of_keys[..., None, :]  # [B, d, R, N]
-    return terms._replace(logits=terms.logits + scores)
+    return terms._replace(logits=terms.logits + scores, factor=None)
 
 
 class EdgeMaps(nn.Module):
@@ -390,18 +412,18 @@ class EdgeMaps(nn.Module):
 
     Args:
         d_model: Width of a pair's vector, d.
-        logits: Number of logits of a pair: d, or H in monochrome attention.
+        num_logits: Number of logits of a pair: d, or H in monochrome attention.
         values: Whether pairs add to the messages.
         bias: Whether the maps have a bias.
     """
 
-    def __init__(self, d_model: int, logits: int, values: bool, bias: bool):
+    def __init__(self, d_model: int, num_logits: int, values: bool, bias: bool):
         super().__init__()
-        self.logits = nn.Linear(d_model, logits, bias=bias)
+        self.logits = nn.Linear(d_model, num_logits, bias=bias)
         self.values = nn.Linear(d_model, d_model, bias=bias) if values else None
 
     def forward(self, E: Tensor) -> EdgeTerms:
-        """Maps pairs, ``[B, R, N, d]``, to terms of ``[B, d, R, N]`` each."""
+        """Maps pairs, ``[B, R, N, d]``, to terms: logits ``[B, d or H, R, N]``, values with d."""
         values = None
         if self.values is not None:
             values = channels_first(self.values, E)
@@ -467,9 +489,10 @@ class BondEncoding(nn.Module):
         else:
             only_type = torch.zeros_like(on_ring)[..., None]  # [B, R, N, 1]
             vectors = self.edges(only_type, on_ring)  # [B, R, N, width]
-        e = torch.where(is_edge[..., None], vectors, self.no_edge(on_ring))
+        e = torch.where(is_edge[..., None], vectors, self.no_edge(on_ring))  # [B, R, N, width]
         N = is_edge.shape[-1]
-        is_itself = torch.eye(N, dtype=torch.bool, device=is_edge.device)[rows] & ~is_edge
+        itself = torch.eye(N, dtype=torch.bool, device=is_edge.device)[rows]  # [R, N]
+        is_itself = itself & ~is_edge  # [B, R, N]
         return torch.where(is_itself[..., None], self.itself.weight, e)
 
 
@@ -587,10 +610,10 @@ class WalkEncoding(nn.Module):
         """
         if "random_walks" in batch.encodings and "rwse" not in batch.encodings:
             returns = batch.encoding("random_walks").diagonal(dim1=1, dim2=2).mT  # [B, N, p]
-        else:
-            returns = batch.encoding("rwse")
+        else:  # without either, this raises an error that names rwse
+            returns = batch.encoding("rwse")  # [B, N, p]
         if self.norm is not None:
-            self.projection.check(returns)
+            self.projection.check(returns)  # before the norm, whose error would name no encoding
             returns = self.norm(returns.to(self.projection.weight.dtype), batch.mask)
         return self.projection(returns)
 
@@ -699,14 +722,15 @@ class CSALayer(nn.Module):
         Args:
             h: Nodes, ``[B, N, d]``.
             edges: What the pairs add, or a function that computes it for some rows.
-            mask: True at real nodes, ``[B, N]``.
+            mask: None if all nodes are real; else True at real nodes, ``[B, N]``.
             return_attention: Also return the filters.
 
         Returns:
             The nodes, ``[B, N, d]``, zeros at padding; with ``return_attention`` also the filters,
             ``[B, d, N, N]``, or H for d if they are monochrome.
         """
-        real_keys = None if mask is None else mask[:, None]  # [B, 1, N], the same for every query
+        # With an axis for queries, because [B, N] could be of pairs if B = N.
+        real_keys = None if mask is None else mask[:, None]  # [B, 1, N]
         attention: Tensor | None = None
         if return_attention:
             z, attention = self.attention(h, edges, mask=real_keys, return_attention=True)
@@ -731,8 +755,9 @@ class CGT(nn.Module):
         d_model = config.d_model
         form = config.form
         if form == "fused":
-            check_numba("factorised")
-            # For a layer on its own, and where the attention is asked for.
+            check_numba(other_form="factorised")
+            # The loops compute all layers at once. A layer that is called on its own, or asked for
+            # its attention, takes this form.
             form = "direct" if math.isfinite(config.clip) else "factorised"
         self.node_encoding = NodeEncoding(
             config.num_node_types,
@@ -749,9 +774,9 @@ class CGT(nn.Module):
             config.rings,
             config.num_edge_features,
         )
-        logits = d_model if config.chromatic else config.num_heads
+        num_logits = d_model if config.chromatic else config.num_heads
         self.edge_maps = nn.ModuleList(
-            EdgeMaps(d_model, logits, config.edge_values, bias=config.share_edges)
+            EdgeMaps(d_model, num_logits, config.edge_values, bias=config.share_edges)
             for _ in range(1 if config.share_edges else config.num_layers)
         )
         self.layers = nn.ModuleList(
@@ -787,7 +812,7 @@ class CGT(nn.Module):
     def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
         """Raises a ValueError if a node, ``x [..., F]``, or an edge has an unknown category."""
         self.node_encoding.features.check(x)
-        reads_edges = self.config.num_edge_types or self.config.num_edge_features
+        reads_edges = bool(self.config.num_edge_types or self.config.num_edge_features)
         if reads_edges and edge_attr is not None:
             self.edge_encoding.bonds.edges.check(edge_attr)
 
@@ -803,8 +828,8 @@ class CGT(nn.Module):
 
         Returns:
             The prediction, ``[B, C]`` for graphs or ``[B, N, C]`` for nodes, without the last axis
-            if C is 1; with ``return_attention`` also the filters, ``[B, layers, d, N, N]``, or H
-            for d if they are monochrome.
+            if C is 1; at padding it means nothing. With ``return_attention`` also the filters,
+            ``[B, layers, d, N, N]``, or H for d if they are monochrome.
 
         Raises:
             ValueError: An encoding or the features of edges are missing, or, on the CPU, a
@@ -825,6 +850,7 @@ class CGT(nn.Module):
         self, batch: GraphBatch, return_attention: bool = False
     ) -> tuple[Tensor, Tensor | None]:
         """The nodes after all layers, ``[B, N, d]``, and the filters of all, or None."""
+        # The fused loops do not keep the attention, and torch.compile cannot read them.
         if self.config.form == "fused" and not return_attention and not is_compiling():
             from gtcourse.models import csa_fused  # needs numba
 
@@ -832,7 +858,7 @@ class CGT(nn.Module):
         h = self.node_encoding(batch)  # [B, N, d]
         terms = self.edge_terms(batch)
         mask: Tensor | None = batch.mask
-        if not self.training and can_raise(batch.mask) and bool(batch.mask.all()):
+        if not self.training and can_read(batch.mask) and bool(batch.mask.all()):
             mask = None  # without padding nothing has to be masked
         if self.config.share_edges:
             terms = terms * self.config.num_layers  # a list of the one entry, for each layer
@@ -858,9 +884,11 @@ class CGT(nn.Module):
         else:
             E = self.edge_encoding(batch)  # [B, N, N, d]
             terms = [maps(E) for maps in self.edge_maps]
-        # The form "factorised" takes exponentials of the logits, the same in all layers.
+        # The form "factorised" takes exponentials of the logits, the same in all layers; monochrome
+        # logits it leaves to the form "direct".
         shares_factor = (
             self.config.share_edges
+            and self.config.chromatic
             and self.config.form in ("factorised", "fused")
             and self.config.score == "dot"
             and math.isinf(self.config.clip)
@@ -872,10 +900,14 @@ class CGT(nn.Module):
         return cast("list[EdgeTerms | RowsOfTerms]", terms)
 
     def _uses_pair_features(self, batch: GraphBatch) -> bool:
-        """Whether the terms are computed from features of pairs: faster, but without gradients."""
+        """Whether the terms are computed from features of pairs: faster, but without gradients.
+
+        That is only on the CPU, and not in the form "direct", which computes as the equations
+        read. Numbers of edges are not among these features.
+        """
         if self.config.form == "direct" or self.config.num_edge_features > 0:
             return False
-        return not torch.is_grad_enabled() and can_raise(batch.mask)
+        return not torch.is_grad_enabled() and can_read(batch.mask)
 
     def rows_of_terms(self, batch: GraphBatch, maps: EdgeMaps, rows: slice) -> EdgeTerms:
         """The terms of some rows of the pairs."""

@@ -3,7 +3,7 @@ r"""Two forms of CSA's attention that need less memory than the equations as the
 Written out, the weights of a layer are N² d numbers for each graph, and a backward pass stores
 them. The form "factorised" never stores a product of two factors, and "chunked" computes the
 weights of a few queries at a time, and again in the backward pass. Both give the same numbers as
-:func:`gtcourse.models.csa.direct`, which is passed to them.
+:func:`gtcourse.models.csa.direct`, which is passed to them, because its module imports this one.
 
 Shapes:
     B: graphs in a batch
@@ -30,7 +30,7 @@ from gtcourse.models.fused import refuse_second_derivative
 if TYPE_CHECKING:
     from gtcourse.models.csa import EdgeTerms, RowsOfTerms
 
-Direct = Callable[["Tensor", "Tensor", "EdgeTerms", "Tensor | None"], Tensor]
+Direct = Callable[[Tensor, Tensor, "EdgeTerms", Tensor | None], Tensor]
 """The type of :func:`gtcourse.models.csa.direct`."""
 
 # Numbers worked on at a time; on the CPU a few such blocks stay in the cache of a core.
@@ -39,7 +39,7 @@ CHUNK = 2**20  # numbers in each tensor of a chunk of rows
 
 
 def rows_of(edges: EdgeTerms | RowsOfTerms, rows: slice = slice(None)) -> EdgeTerms:
-    """Some rows of the terms of pairs, or all of them; a function is called to compute them."""
+    """Some rows of the terms of pairs, or all; if ``edges`` is a function, it computes them."""
     if callable(edges):
         return edges(rows)
     return edges._replace(
@@ -72,7 +72,7 @@ def factorised(
         scores: :math:`Q_i \cdot K_j` of each head, ``[B, H, R, N]``.
         value: :math:`V_j`, ``[B, H, K, N]``.
         edges: What the pairs add, or a function that computes it.
-        drop: Factors of dropout, ``[B, 1, R, N]`` or ``[B, 1, 1, N]``, or None.
+        drop: Factors of dropout, ``[B, 1, R, N]``, or None.
 
     Returns:
         ``[B, H, K, R]``.
@@ -80,7 +80,7 @@ def factorised(
     B, H, R, N = scores.shape
     K = value.shape[2]
     terms = rows_of(edges)
-    if terms.logits.shape[1] < H * K:
+    if terms.logits.shape[1] < H * K:  # monochrome
         return direct(scores, value, terms, drop)
     factor = factor_of(terms.logits) if terms.factor is None else terms.factor  # [B, d, R, N]
     edge_values = None
@@ -101,10 +101,12 @@ def factorised(
         z, total = _Factorised.apply(*of_heads)  # [G, K, R] each
     else:
         z, total = without_gradient(*of_heads)
+    # Products below the smallest number are lost. A sum far above it does not notice.
     vanished = total < torch.finfo(total.dtype).tiny ** 0.5  # [G, K, R]
-    if total.device.type == "cpu" and bool(vanished.any()):
-        return checkpoint(direct, scores, value, terms, drop, use_reentrant=False)
-    if total.is_cuda:
+    if total.device.type == "cpu":
+        if bool(vanished.any()):
+            return checkpoint(direct, scores, value, terms, drop, use_reentrant=False)
+    elif total.device.type != "meta":  # there, costs are counted as on the CPU
         z = z.masked_fill(vanished, torch.nan)
     return z.unflatten(0, (B, H))
 
@@ -131,7 +133,7 @@ def chunked(
     def chunk(rows: slice) -> Tensor:
         drop_of_rows = None
         if drop is not None:
-            drop_of_rows = drop.expand(-1, -1, N, -1)[:, :, rows]
+            drop_of_rows = drop[:, :, rows]  # [B, 1, rows, N]
         return direct(scores[:, :, rows], value, rows_of(edges, rows), drop_of_rows)
 
     parts = [
@@ -146,7 +148,7 @@ def factor_of(logits: Tensor) -> Tensor:
     r""":math:`\exp(E_{ij})` for each channel (or head), each row divided by its sum, in float32.
 
     In float64 if the logits are. The scale of a row does not matter: the weights are divided by
-    their sum again.
+    their sum again. No gradient flows through it: :class:`_Factorised` returns that of the logits.
     """
     dtype = torch.promote_types(logits.dtype, torch.float32)
     return logits.softmax(dim=-1, dtype=dtype)
@@ -166,12 +168,13 @@ def without_gradient(
     over the keys are products of a matrix with a vector of ones.
     """
     N = factor.shape[-1]
-    # Divided by their sum, not by the largest: z is divided by the same sum once more.
+    # Divided by their sum, which one kernel does, and not by the largest. The scale of a row
+    # cancels where z is divided by total.
     exp_scores = scores.to(factor.dtype).softmax(dim=-1)  # [G, R, N]
     total = factor.new_empty(factor.shape[:-1])  # [G, K, R]
     z = torch.empty_like(total)
     ones = factor.new_ones(N)
-    blocks = [*_blocks(factor)]
+    blocks = list(_blocks(factor))
     product_memory = factor.new_empty(factor[blocks[0]].shape)  # [g, K, R, N] of g heads
     messages_memory = torch.empty_like(product_memory)
     for block in blocks:
@@ -197,12 +200,14 @@ class _Factorised(torch.autograd.Function):
     With :math:`g_i` the gradient of :math:`z_i`, and :math:`m_{ij} = V_j + E^\text{value}_{ij}`,
 
     .. math::
-        \frac{\partial}{\partial E_{ij}} = \tilde a(i,j) \odot g_i \odot (m_{ij} - z_i), \qquad
-        \frac{\partial}{\partial E^\text{value}_{ij}} = \tilde a(i,j) \odot g_i,
+        \frac{\partial \ell}{\partial E_{ij}} = \tilde a(i,j) \odot g_i \odot (m_{ij} - z_i),
+        \qquad
+        \frac{\partial \ell}{\partial E^\text{value}_{ij}} = \tilde a(i,j) \odot g_i,
 
-    The gradient of a score is the sum of the first over the channels of its head, and that of
-    :math:`V_j` the sum of the second over i. So the factors, the sums and z are all that is saved.
-    Dropout multiplies :math:`m_{ij}` in the first, and the second.
+    where :math:`\ell` is the loss. The gradient of a score is the sum of the first over the
+    channels of its head, and that of :math:`V_j` is the sum of the second over i. So the factors,
+    the two parts of :math:`m_{ij}`, the sums and z are saved, and no product of two factors.
+    Dropout multiplies :math:`m_{ij}` in the first, and all of the second.
 
     Shapes:
         scores: ``[G, R, N]``
@@ -252,7 +257,8 @@ class _Factorised(torch.autograd.Function):
         grad_edge_values = None if edge_values is None else torch.empty_like(factor)
         scaled = (gradient / total).to(factor.dtype)[..., None]  # [G, K, R, 1]
         for block in _blocks(factor):
-            # The filters times the gradient of z, written where they are returned if they are.
+            # The filters times the gradient of z. That is the gradient of the edges' values as
+            # well, and is written there if the edges have values.
             buffer = None if grad_edge_values is None else grad_edge_values[block]
             weighted = torch.mul(exp_scores[block, None], scaled[block], out=buffer)
             weighted.mul_(factor[block])  # [g, K, R, N]
@@ -267,7 +273,7 @@ class _Factorised(torch.autograd.Function):
             if drop is not None:
                 weighted.mul_(drop[block, None])
             grad_value[block] = weighted.sum(dim=2)
-        if edge_values is not None and grad_edge_values is not None:
+        if grad_edge_values is not None:
             grad_edge_values = grad_edge_values.to(edge_values.dtype)
         return (
             grad_scores.to(ctx.scores_dtype),
@@ -286,7 +292,7 @@ def _messages(value: Tensor, edge_values: Tensor | None, block: slice) -> Tensor
 
 
 def _blocks(pairs: Tensor) -> Iterator[slice]:
-    """Slices of the first axis that hold about ``BLOCK`` numbers each."""
+    """Slices of the first axis with ``BLOCK`` numbers or fewer each, or with a single head."""
     largest = BLOCK.get(pairs.device.type, BLOCK["cuda"])
     step = max(1, largest // math.prod(pairs.shape[1:]))
     return (slice(start, start + step) for start in range(0, len(pairs), step))

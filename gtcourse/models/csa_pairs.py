@@ -1,4 +1,4 @@
-r"""The pairs of a batch as rows of features, for the two fast forms of CSA.
+r"""The pairs of a batch as rows of features, for CSA without gradients and for its form "fused".
 
 :math:`E^{(0)}` of CSA, Eq. 9, is linear in a few features of a pair: which bond, which ring, and
 the walks. That map and those to logits and values are multiplied first, so that the vector
@@ -7,7 +7,6 @@ the walks. That map and those to logits and values are multiplied first, so that
 Shapes:
     B: graphs in a batch
     N: nodes of the largest graph; smaller graphs are padded
-    n: real nodes of all graphs
     P: real pairs of all graphs
     d: width of a node's vector, and of a pair's
     M: features of a pair
@@ -50,12 +49,16 @@ class PairFeatures(NamedTuple):
     bias: Tensor  #: ``[d]``
 
     def mapped(self, linear: nn.Linear) -> Tensor:
-        """A linear map of :math:`E^{(0)}`, ``[P, width]``, without :math:`E^{(0)}` itself."""
+        """A linear map of :math:`E^{(0)}`, ``[P, width]``, without :math:`E^{(0)}` itself.
+
+        For the features f of a pair, two maps in a row are one: W (tableᵀ f + bias) + c is
+        (W tableᵀ) f + (W bias + c), and the last bracket is ``linear(self.bias)``.
+        """
         weight = linear.weight @ self.table.mT  # [width, M]
         return F.linear(self.features, weight, linear(self.bias))
 
     def mapped_channels_first(self, linear: nn.Linear, B: int) -> Tensor:
-        """The same of B graphs of N nodes, channels before pairs: ``[B, width, N²]``."""
+        """The same, channels before pairs, ``[B, width, N²]``; P is B N², padding included."""
         weight = linear.weight @ self.table.mT  # [width, M]
         features = self.features.unflatten(0, (B, -1)).mT  # [B, M, N²]
         bias = linear(self.bias)[:, None]  # [width, 1]
@@ -72,8 +75,9 @@ def features_of_pairs(encoding: PairEncoding, batch: GraphBatch, rows: Rows) -> 
     """The features of the real pairs, ``[P, M]``, which depend on no value of a parameter."""
     bonds = encoding.bonds
     dtype = bonds.itself.weight.dtype
-    itself = len(bonds.edges.weight) + len(bonds.no_edge.weight)
-    features = [_one_hot(_bond_rows(bonds, batch, rows), itself + 1, dtype)]
+    # As in pair_table: edges, no edge, and a node and itself.
+    num_vectors = len(bonds.edges.weight) + len(bonds.no_edge.weight) + len(bonds.itself.weight)
+    features = [_one_hot(_bond_rows(bonds, batch, rows), num_vectors, dtype)]
     if encoding.relative is not None:
         features.append(_relative_features(encoding.relative, batch, rows, dtype))
     if encoding.ring is not None:
@@ -85,7 +89,7 @@ def features_of_pairs(encoding: PairEncoding, batch: GraphBatch, rows: Rows) -> 
 def pair_table(encoding: PairEncoding) -> tuple[Tensor, Tensor]:
     r"""The parameters that map features to :math:`E^{(0)}`: a table, ``[M, d]``, and a bias."""
     bonds = encoding.bonds
-    # [M, d], or [M, d / 2] beside a relative encoding
+    # A row for each vector of a bond, of d channels, or of d / 2 beside a relative encoding.
     table = torch.cat([bonds.edges.weight, bonds.no_edge.weight, bonds.itself.weight])
     bias = table.new_zeros(table.shape[1])
     relative = encoding.relative
@@ -110,7 +114,7 @@ def _relative_features(
     """The probabilities of walks, ``[P, p]``, or which distance it is, ``[P, p + 2]``."""
     if isinstance(relative, PairWalkEncoding):
         walks = rows.of_pairs(batch.encoding("random_walks")).to(dtype)  # [P, p]
-        relative.projection.check(walks)
+        relative.projection.check(walks)  # here, because the module itself is not called
         return walks
     distance = rows.of_pairs(batch.encoding("distance")).long()  # [P]
     row = clipped(distance, len(relative.vectors.weight) - 1)  # [P]
@@ -134,9 +138,9 @@ def _bond_rows(bonds: BondEncoding, batch: GraphBatch, rows: Rows) -> Tensor:
         categories = rows.of_pairs(features).masked_fill(~is_edge[:, None], 0)
         embedding.check_rows(categories, features, batch.adjacency)
     of_edge = embedding.rows(categories, ring)  # [P, F]
-    no_edge = len(bonds.edges.weight)
-    itself = no_edge + len(bonds.no_edge.weight)
-    without_edge = torch.where(rows.is_itself(), itself, no_edge + ring)  # [P]
+    row_of_no_edge = len(bonds.edges.weight)
+    row_of_itself = row_of_no_edge + len(bonds.no_edge.weight)
+    without_edge = torch.where(rows.is_itself(), row_of_itself, row_of_no_edge + ring)  # [P]
     return torch.where(is_edge[:, None], of_edge, without_edge[:, None])
 
 
@@ -152,7 +156,7 @@ def terms_of_all_pairs(model: CGT, batch: GraphBatch) -> list[EdgeTerms]:
 
     Pairs with padding have terms as well, which no real node reads.
     """
-    rows = Rows(torch.ones_like(batch.mask))
+    rows = Rows(torch.ones_like(batch.mask))  # padding, too: each graph has N² pairs
     pairs = pair_features(model.edge_encoding, batch, rows)
     B, N = batch.mask.shape
 

@@ -90,7 +90,8 @@ class EGTConfig(GraphConfig):
     gated: bool = True  #: False for EGT-Ungated (Eqs. 13 and 14)
     virtual_nodes: NotNegativeInt = 0  #: q, from which a graph is read; 0 for the nodes' mean
     head_widths: tuple[PositiveInt, PositiveInt] | None = None  #: by default d / 2, d / 4 (Table 4)
-    distance_hops: NotNegativeInt = 0  #: largest distance that is predicted, ν; 0 for none
+    #: largest distance that is predicted, ν, with a class for each of 0 to ν; 0 for none
+    distance_hops: NotNegativeInt = 0
     clip: Bound = 5.0  #: bound of the scaled dot product (Eq. 5); infinite for none
     node_dropout: Probability = 0.0  #: after attention and after the nodes' feed-forward network
     edge_dropout: Probability = 0.0  #: after Eq. 7 and after the pairs' feed-forward network
@@ -99,7 +100,8 @@ class EGTConfig(GraphConfig):
     scaled: bool = True
     #: how the layers are computed: "direct" as the equations read, or "fused", the same function on
     #: rows without padding, with loops that numba compiles for the CPU
-    #: (:mod:`gtcourse.models.egt_fused`)
+    #: (:mod:`gtcourse.models.egt_fused`); "fused" computes as "direct" does where the attention is
+    #: asked for, and in a compiled model
     form: Literal["direct", "fused"] = "direct"
 
     def __post_init__(self) -> None:
@@ -119,8 +121,8 @@ class EGTConfig(GraphConfig):
                 f"edge_dropout is {self.edge_dropout} and variant is 'simple', in which pairs "
                 "never change; expected another variant, or edge_dropout=0."
             )
-        for name, width in (("node_multiplier", self.d_model), ("edge_multiplier", self.d_edge)):
-            check_multiplier(name, vars(self)[name], width)
+        check_multiplier("node_multiplier", self.node_multiplier, self.d_model)
+        check_multiplier("edge_multiplier", self.edge_multiplier, self.d_edge)
 
 
 # Section 3.1: the layer
@@ -172,8 +174,9 @@ class EGTAttention(nn.Module):
         self.edge_bias = nn.Linear(d_edge, num_heads)
         self.edge_gate = nn.Linear(d_edge, num_heads) if gated else None
         self.output = nn.Linear(d_model, d_model) if aggregate else None
-        # The weights of egt-100k/molecules are of release 0.2, which had one map for each norm.
-        self.register_load_state_dict_pre_hook(read_fused_maps)
+        # The weights of egt-100k/molecules are of release 0.2, where Q, K and V were one map, and E
+        # and G another one.
+        self.register_load_state_dict_pre_hook(read_joined_maps)
 
     def extra_repr(self) -> str:
         return f"num_heads={self.num_heads}, clip={self.clip}, scale={self.scale:.3g}"
@@ -187,7 +190,7 @@ class EGTAttention(nn.Module):
             h: Tokens after their norm, ``[B, T, d]``.
             e: Pairs after their norm, ``[B, T, T, d_e]``; the first token attends to the second.
             mask: True where a token may attend to another, ``[B, T, T]``, or at real tokens,
-                ``[B, T]``.
+                ``[B, T]``, unless B = T, where it could be of pairs.
             return_attention: Also return :math:`\tilde A`.
 
         Returns:
@@ -195,10 +198,11 @@ class EGTAttention(nn.Module):
             or None without ``aggregate``; the logits :math:`\hat H`, ``[B, T, T, H]``; and with
             ``return_attention`` the gated weights :math:`\tilde A`, ``[B, H, T, T]``.
         """
+        # The queries are scaled and not the products, which are more numbers.
         query = self.split_heads(self.query(h) * self.scale)  # [B, H, T, K]
         key = self.split_heads(self.key(h))  # [B, H, T, K]
         dot = query @ key.mT  # [B, H, T, T], the paper's A-hat
-        E, G = self.edge_terms(e)  # [B, H, T, T] each
+        E, G = self.edge_terms(e)  # [B, H, T, T] each; G is None without gates
         logits = dot.clamp(-self.clip, self.clip) + E  # Eq. 5, H-hat; E is not clipped
         pair_logits = logits.permute(0, 2, 3, 1)  # [B, T, T, H]
         if self.output is None and not return_attention:
@@ -206,7 +210,8 @@ class EGTAttention(nn.Module):
 
         if mask is not None:
             mask = self.pairs_of(mask, h)  # [B, 1, T, T]
-            # The lowest number rather than -inf, because a row of -inf alone would become NaN.
+            # The lowest number rather than -inf, because a row of -inf alone would become NaN. In
+            # attention.py such a row is opened instead, as PyTorch's kernels read True and False.
             logits = logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
         attention = logits.softmax(dim=-1)  # [B, H, T, T]
         if G is not None:
@@ -220,8 +225,8 @@ class EGTAttention(nn.Module):
             heads = attention @ value  # [B, H, T, K]
             z = self.output(heads.transpose(1, 2).flatten(start_dim=2))  # [B, T, d]
             if mask is not None:
-                has_keys = mask.any(dim=-1)[:, 0, :, None]  # [B, T, 1]
-                z = z.masked_fill(~has_keys, 0.0)
+                has_keys = mask.any(dim=-1)[:, 0]  # [B, T]
+                z = z.masked_fill(~has_keys[..., None], 0.0)
         if not return_attention:
             return z, pair_logits
         if mask is not None:
@@ -247,9 +252,10 @@ class EGTAttention(nn.Module):
 
     def pairs_of(self, mask: Tensor, h: Tensor) -> Tensor:
         """A mask of pairs, ``[B, 1, T, T]``, from one of pairs or of real tokens."""
-        of_tokens = mask.dim() == 2
-        mask = over_heads(mask, h)  # [B, 1, T, T], or [B, 1, 1, T] of tokens
-        return mask & mask.mT if of_tokens else mask
+        if mask.dim() == 2:
+            is_real = over_heads(mask, h)  # [B, 1, 1, T]
+            return is_real & is_real.mT
+        return over_heads(mask, h)
 
     def split_heads(self, x: Tensor) -> Tensor:
         """Gives each head K of the channels: ``[B, T, d]`` to ``[B, H, T, K]``."""
@@ -275,7 +281,7 @@ class EGTLayer(nn.Module):
         num_heads: Attention heads, H.
         node_multiplier: Inner width of the nodes' feed-forward network, over d.
         edge_multiplier: Inner width of the pairs' feed-forward network, over d_e.
-        edge_channels: False for EGT-Simple.
+        edge_channels: False for EGT-Simple, whose pairs bias and gate attention but never change.
         update_nodes: False in a last layer whose nodes no head reads.
         update_edges: False in a last layer whose pairs no head reads.
         node_dropout: After attention and after the nodes' feed-forward network.
@@ -321,11 +327,11 @@ class EGTLayer(nn.Module):
             scaled=scaled,
         )
         if self.update_nodes:
-            self.node_ffn = FeedForward(d_model, node_multiplier, norm_eps)
+            self.node_ffn = NormedFeedForward(d_model, node_multiplier, norm_eps)
             self.node_dropout = nn.Dropout(node_dropout)
         if self.update_edges:
             self.edge_output = nn.Linear(num_heads, d_edge)
-            self.edge_ffn = FeedForward(d_edge, edge_multiplier, norm_eps)
+            self.edge_ffn = NormedFeedForward(d_edge, edge_multiplier, norm_eps)
             self.edge_dropout = nn.Dropout(edge_dropout)
         # The names in the weights of egt-100k/molecules, which are of release 0.2.
         read_renamed(self, {"node_network.": "node_ffn.", "edge_network.": "edge_ffn."})
@@ -341,18 +347,24 @@ class EGTLayer(nn.Module):
             The tokens, ``[B, T, d]``; the pairs, ``[B, T, T, d_e]``; and with ``return_attention``
             the gated weights :math:`\tilde A`, ``[B, H, T, T]``.
         """
-        z, logits, *attention = self.attention(
-            self.node_norm(h), self.edge_norm(e), mask=mask, return_attention=return_attention
-        )
+        attention: Tensor | None = None
+        normed_h = self.node_norm(h)
+        normed_e = self.edge_norm(e)
+        if return_attention:
+            z, logits, attention = self.attention(
+                normed_h, normed_e, mask=mask, return_attention=True
+            )
+        else:
+            z, logits = self.attention(normed_h, normed_e, mask=mask)
         if self.update_nodes:
             h = h + self.node_dropout(z)  # Eq. 6
-            h = h + self.node_dropout(self.node_ffn(h))
+            h = h + self.node_dropout(self.node_ffn(h))  # its first step is the norm
         if self.update_edges:
             # Eq. 7 prints an H with a tilde, which nothing defines. By the text and the authors'
             # code it is H-hat.
             e = e + self.edge_dropout(self.edge_output(logits))
-            e = e + self.edge_dropout(self.edge_ffn(e))
-        return h, e, *attention
+            e = e + self.edge_dropout(self.edge_ffn(e))  # its first step is the norm
+        return (h, e) if attention is None else (h, e, attention)
 
 
 def check_multiplier(name: str, multiplier: float, width: int) -> None:
@@ -364,7 +376,7 @@ def check_multiplier(name: str, multiplier: float, width: int) -> None:
         )
 
 
-class FeedForward(nn.Sequential):
+class NormedFeedForward(nn.Sequential):
     """A norm, and a two-layer network for each token or pair.
 
     Args:
@@ -401,6 +413,8 @@ class SVDEncoding(nn.Module):
               \hat\gamma_i = (U\sqrt\Sigma)_i \,\Vert\, (V\sqrt\Sigma)_i, \qquad
               \gamma_i = W \hat\gamma_i
 
+    The map has a bias as well, which Eq. 9 does not print.
+
     Args:
         rank: Pairs of singular vectors, r.
         d_model: Width of a node's vector, d.
@@ -408,8 +422,6 @@ class SVDEncoding(nn.Module):
             a graph has one, which leaves Eq. 8 true. With "nodes" each node has one, which does
             not; the authors' code drew them so until January 2022.
     """
-
-    flip_signs: Literal["pairs", "nodes"] | None
 
     def __init__(
         self, rank: int, d_model: int, flip_signs: Literal["pairs", "nodes"] | None = None
@@ -444,7 +456,10 @@ def flip_pairs(svd: Tensor) -> Tensor:
 
 
 def flip_nodes(svd: Tensor) -> Tensor:
-    r"""Multiplies a node's entries by one sign, which changes :math:`\hat u_i \cdot \hat v_j`."""
+    r"""Multiplies all entries of a node by one sign, after which Eq. 8 is no longer true.
+
+    ``svd`` is ``[B, N, 2 r]``; each node of each graph has a sign of its own.
+    """
     B, N, _ = svd.shape
     bits = torch.randint(0, 2, (B, N, 1), device=svd.device)
     return svd * (2 * bits - 1).to(svd.dtype)
@@ -456,8 +471,8 @@ def flip_nodes(svd: Tensor) -> Tensor:
 class NodeInput(nn.Module):
     """The nodes before the first layer, without positional encodings.
 
-    Beside the vectors of a node's categories, or the linear map of its numbers, all nodes share one
-    learned vector, which is the bias of that map.
+    A node's vector is the sum of the vectors of its categories, or a linear map of its numbers,
+    plus one learned vector that all nodes share.
 
     Args:
         num_node_types: Number of categories of each column of x; empty for numbers.
@@ -506,6 +521,7 @@ class EdgeInput(nn.Module):
         self.features: CategoryEmbedding | NumberEmbedding | None = None
         if num_edge_types or num_edge_features:
             self.features = feature_embedding("edge", num_edge_types, num_edge_features, d_edge)
+            # Drawn here for a module on its own; EGT draws all its weights anew.
             self.no_edge = nn.Parameter(torch.empty(d_edge).uniform_(-0.05, 0.05))
 
     def forward(self, batch: GraphBatch) -> Tensor:
@@ -528,6 +544,11 @@ class VirtualNodes(nn.Module):
 
     Virtual node i has a vector :math:`\tilde e_i` for its pairs with nodes, in both directions, and
     :math:`(\tilde e_i + \tilde e_j) / 2` for its pair with virtual node j.
+
+    Args:
+        virtual_nodes: Virtual nodes, q.
+        d_model: Width of a node's vector, d.
+        d_edge: Width of a pair's vector, d_e.
     """
 
     def __init__(self, virtual_nodes: int, d_model: int, d_edge: int):
@@ -567,7 +588,7 @@ class EGT(nn.Module):
         check_given(self, config, EGTConfig)
         self.config = config
         if config.form == "fused":
-            check_numba("direct")
+            check_numba(other_form="direct")
         d_model = config.d_model
         d_edge = config.d_edge
         q = config.virtual_nodes
@@ -578,7 +599,8 @@ class EGT(nn.Module):
             config.num_edge_types, config.num_edge_features, d_edge, max_distance
         )
 
-        # As in the authors' code, the last layer computes only what a head reads.
+        # As in the authors' code, the last layer computes only what a head reads. In EGT-Simple a
+        # head for edges reads pairs of nodes (Appendix C).
         reads_nodes = config.target != "edge" or config.variant == "simple"
         reads_edges = not reads_nodes or config.distance_hops > 0
         self.layers = nn.ModuleList()
@@ -626,8 +648,10 @@ class EGT(nn.Module):
         self.virtual_nodes = VirtualNodes(q, d_model, d_edge) if q > 0 else None
 
         self.reset_parameters()
+        # After the draw, so that they keep the weights that they come with.
         self.node_encodings.extend(node_encodings or [])
-        # As in the weights of egt-100k/molecules; own ones of release 0.2 may have virtual nodes.
+        # Weights of release 0.2 have other names: those of egt-100k/molecules, and a reader's own,
+        # in which there may be virtual nodes.
         self.register_load_state_dict_pre_hook(read_old_inputs)
 
     def reset_parameters(self) -> None:
@@ -669,16 +693,18 @@ class EGT(nn.Module):
 
         Returns:
             The prediction: ``[B, C]`` for graphs, ``[B, N, C]`` for nodes, ``[B, N, N, C]`` for
-            edges (0 where there is none), without the last axis if C is 1. With an option, a tuple
-            of it, the logits ``[B, N, N, ν + 1]`` and the attention ``[B, L, H, T, T]``.
+            edges (0 where there is none), without the last axis if C is 1. With an option it
+            is a tuple: the prediction and then, each only if it is asked for, the logits of the
+            distances, ``[B, N, N, ν + 1]``, 0 at padding, and the attention, ``[B, L, H, T, T]``.
 
         Raises:
-            ValueError: An encoding or the features of edges are missing, or, on the CPU, a
-                category is unknown.
+            ValueError: An encoding or the features of edges are missing, distances are asked for
+                and distance_hops is 0, or, on the CPU, a category is unknown.
         """
         if return_distances and self.distance_head is None:
             raise ValueError("distance_hops is 0; expected 1 or more if distances are returned.")
         attention: Tensor | None = None
+        # The fused loops do not keep the attention, and torch.compile cannot read them.
         if self.config.form == "fused" and not return_attention and not is_compiling():
             from gtcourse.models import egt_fused  # needs numba
 
@@ -781,7 +807,7 @@ class EGT(nn.Module):
 # Weights of release 0.2: those of egt-100k/molecules, and a reader's own
 
 
-def read_fused_maps(
+def read_joined_maps(
     attention: EGTAttention, state_dict: dict[str, Tensor], prefix: str, *_: object
 ) -> None:
     """Splits one map into Q, K and V, and another into E and G."""

@@ -5,6 +5,10 @@ vector (Eq. 5). The distance of two nodes (Eq. 6) and the edges on a shortest pa
 7) are embedded and added to the attention's logits; they are computed once, and all layers share
 them. One more token, [VNode], attends to all nodes, and the prediction for a graph is read from it.
 
+Weights start as in the authors' code. Tables and single vectors have a standard deviation of 0.02,
+the matrices of linear maps one of 0.02 / √L, and biases are 0. Classes draw their own parameters
+when they are built; :class:`Graphormer` then draws all tables and linear maps anew.
+
 "The authors' code" is that of the repository microsoft/Graphormer in 2021.
 
 Shapes:
@@ -16,9 +20,10 @@ Shapes:
     L: layers
     F: columns of features
     P: edges of a path that are read
-    T: targets, or classes, of a prediction
+    C: targets, or classes, of a prediction
 
-[VNode] is token 0 of 1 + N. Entry [i, j] of a pair tensor is about the way from i to j.
+[VNode] is token 0 of 1 + N. Entry [i, j] of a pair tensor is about the way from i to j. In logits
+and attention token i is the query, which receives, and token j the key.
 """
 
 from __future__ import annotations
@@ -37,7 +42,7 @@ from gtcourse.models.attention import AttentionProjections, over_heads, scaled_d
 from gtcourse.models.categories import (
     CategoryEmbedding,
     NumberEmbedding,
-    can_raise,
+    can_read,
     edge_features,
     feature_embedding,
     real_edge_features,
@@ -59,12 +64,14 @@ Attended = Tensor | tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class GraphormerConfig(GraphConfig):
-    """Data, sizes and variants. The defaults are the slim model of Table 10 for ZINC, with the
-    embedded molecules' and ZINC's categories."""
+    """Data, sizes and variants. The defaults are the slim model of Table 10 for ZINC.
+
+    The categories are those of ZINC and of the molecules that come with the package.
+    """
 
     num_node_types: Categories = (28,)  #: categories in each column of x
     num_edge_types: Categories = (4,)  #: categories in each column of edge_attr
-    num_targets: PositiveInt = 1  #: numbers in a prediction, T
+    num_targets: PositiveInt = 1  #: numbers in a prediction, C
     d_model: PositiveInt = 80  #: width of a node's vector, d
     num_heads: PositiveInt = 8  #: attention heads, H
     num_layers: PositiveInt = 12  #: layers
@@ -77,7 +84,8 @@ class GraphormerConfig(GraphConfig):
     #: largest number of edges into a node, and out of it, that has a vector of its own
     max_in_degree: NotNegativeInt = 63
     max_out_degree: NotNegativeInt = 63
-    #: places on a path that have a vector w_n (Eq. 7); as in the authors' code more than are read
+    #: places on a path that have a vector w_n (Eq. 7), P or more; as in the authors' code there are
+    #: some beyond the P that are read
     path_positions: PositiveInt = 40
     max_path_length: PositiveInt = 20  #: edges of a path that are read, P
     centrality: bool = True  #: whether degrees are added to the nodes (Eq. 5)
@@ -128,6 +136,7 @@ class CentralityEncoding(nn.Module):
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Reads the encodings of ``AddDegrees()``, ``[B, N]`` each; returns ``[B, N, d]``."""
+        # Clamped at 0 too, because padding may hold any number.
         largest_in = self.incoming.num_embeddings - 1
         largest_out = self.outgoing.num_embeddings - 1
         z_in = self.incoming(batch.encoding("in_degree").clamp(0, largest_in))  # [B, N, d]
@@ -161,7 +170,8 @@ class SpatialEncoding(nn.Module):
     def of(self, distance: Tensor) -> Tensor:
         """The scalars, ``[B, H, N, N]``, of distances ``[B, N, N]`` from i to j, -1 for no path."""
         last_row = self.scalars.num_embeddings - 1
-        row = (distance - UNREACHABLE).clamp(0, last_row)  # [B, N, N]; -1 becomes 0, 0 becomes 1
+        # Clamped at 0 too, because padding may hold any number.
+        row = (distance + 1).clamp(0, last_row)  # [B, N, N]; row 0 for -1, no path
         return self.scalars(row).permute(0, 3, 1, 2)
 
 
@@ -184,11 +194,15 @@ class EdgeEncoding(nn.Module):
 
     Args:
         num_heads: Attention heads, H.
-        num_edge_types: Number of categories of each column of edge_attr, or of its only one.
+        num_edge_types: Number of categories of each column of edge_attr, or of its only one; empty
+            for numbers.
         positions: Places on a path that have a vector :math:`w_n`.
         max_length: Edges of a path that are read, P.
         reduce: "mean" as in the paper, or "sum" as in the lecture.
         num_edge_features: Columns of edge_attr, if it holds numbers instead.
+
+    Raises:
+        ValueError: There are fewer positions than edges that are read, or ``reduce`` is unknown.
     """
 
     def __init__(
@@ -229,39 +243,42 @@ class EdgeEncoding(nn.Module):
             ValueError: An encoding is missing, or, on the CPU, "path_edges" holds fewer than P
                 edges of a path that is longer.
         """
-        if "path_edges" not in batch.encodings and "path_tree" in batch.encodings:
-            c = self.mean_along_trees(batch)
-        else:
-            c = self.mean_over_paths(batch)
+        has_only_trees = "path_tree" in batch.encodings and "path_edges" not in batch.encodings
+        if has_only_trees:
+            c = self.mean_along_trees(batch)  # [B, N, N, H]
+        else:  # without either, this raises an error that names path_edges
+            c = self.mean_over_paths(batch)  # [B, N, N, H]
             stored_length = batch.encoding("path_edges").shape[-2]
             if stored_length < self.max_length:
-                c = self.reject_cut_paths(c, batch, stored_length)
+                is_cut = self.cut_paths(batch, stored_length)  # [B]
+                if not can_read(is_cut):
+                    # Nothing can be raised here. The prediction for such a graph becomes NaN.
+                    c = c.masked_fill(is_cut[:, None, None, None], torch.nan)
         if self.reduce == "sum":
-            length = batch.encoding("distance").clamp(0, self.max_length)
-            c = c * length[..., None]
+            length = batch.encoding("distance").clamp(0, self.max_length)  # [B, N, N]
+            c = c * length[..., None]  # without a path, 0 edges are read
         return c.permute(0, 3, 1, 2)
 
-    def reject_cut_paths(self, c: Tensor, batch: GraphBatch, stored_length: int) -> Tensor:
-        """Returns c, ``[B, N, N, H]``, if the encodings hold all edges that are read.
+    def cut_paths(self, batch: GraphBatch, stored_length: int) -> Tensor:
+        """True for each graph with a path of which fewer edges are stored than are read, ``[B]``.
 
-        Otherwise it raises a ValueError. Where nothing can be raised, as on an accelerator, c
-        becomes NaN for the graphs whose paths are cut.
+        Raises:
+            ValueError: On the CPU, there is such a graph.
         """
         distance = batch.encoding("distance").masked_fill(~batch.pair_mask, UNREACHABLE)
         longest = distance.amax(dim=(1, 2))  # [B]
+        # AddShortestPaths(max_distance=m) stores m for longer paths too, which hides their length.
         is_lowered = has_lowered_distances(distance, batch.adjacency)  # [B]
         is_cut = (longest > stored_length) | is_lowered  # [B]
-        if not can_raise(batch.mask):
-            return c.masked_fill(is_cut[:, None, None, None], torch.nan)
-        if not is_cut.any():
-            return c
-        number = int(is_cut.nonzero()[0])
-        more = "more than " if is_lowered[number] else ""
-        raise ValueError(
-            f"graph {number} of the batch has a path of {more}{int(longest[number])} edges, of "
-            f"which path_edges holds the first {stored_length}; expected the first "
-            f"{self.max_length}, as AddPathEdges({self.max_length}) stores."
-        )
+        if can_read(is_cut) and is_cut.any():
+            number = int(is_cut.nonzero()[0])
+            more = "more than " if is_lowered[number] else ""
+            raise ValueError(
+                f"graph {number} of the batch has a path of {more}{int(longest[number])} edges, of "
+                f"which path_edges holds the first {stored_length}; expected the first "
+                f"{self.max_length}, as AddPathEdges({self.max_length}) stores."
+            )
+        return is_cut
 
     def mean_over_paths(self, batch: GraphBatch) -> Tensor:
         """:math:`c_{ij}` from the edges of every path, ``[B, N, N, H]``."""
@@ -273,14 +290,16 @@ class EdgeEncoding(nn.Module):
         if isinstance(self.edges, NumberEmbedding):
             path_edges = path_edges.masked_fill(~is_edge[..., None], 0.0)
             x = self.edges(path_edges)  # [B, N, N, P, H]; 0 beyond the end, as there is no bias
-            total = torch.einsum("bijnk,nkh->bijh", x, w[: x.shape[-2]])
+            w = w[: x.shape[-2]]  # path_edges may store fewer than P edges of a path
+            total = torch.einsum("bijnk,nkh->bijh", x, w)
             length = is_edge.sum(dim=-1, keepdim=True)  # [B, N, N, 1]
             return total / length.clamp(min=1)
         # All products x_e · w_n fit into a table. The edges of a path choose rows of it, one for
         # each place and column, and c is the mean of these rows: a bag of rows in PyTorch's words.
-        if can_raise(path_edges):
+        if can_read(path_edges):
             return self.mean_of_bags(path_edges, is_edge)
-        # On an accelerator and while compiling, a list whose length depends on values would wait.
+        # The length of that list depends on values: on an accelerator the program would wait for
+        # them, and a compiled model cannot have them.
         return self.mean_of_padded_bags(path_edges, is_edge)
 
     def mean_of_bags(self, path_edges: Tensor, is_edge: Tensor) -> Tensor:
@@ -303,6 +322,7 @@ class EdgeEncoding(nn.Module):
         rows = categories.rows(edges) + table.shape[1] * place  # [edges of all paths, F]
         length = is_edge.sum(dim=-1).flatten()  # [B N²]
         first = (length.cumsum(0) - length) * rows.shape[-1]  # [B N²], where a bag begins
+        # The mean of an empty bag, of a node itself or without a path, is 0.
         c = F.embedding_bag(rows.flatten(), table.flatten(0, 1), first, mode="mean")  # [B N², H]
         return c.unflatten(0, is_edge.shape[:-1])
 
@@ -338,8 +358,8 @@ class EdgeEncoding(nn.Module):
         node = torch.arange(N, device=parent.device)
         last_edge = edge_features(batch)[graph, parent, node]  # [B, N, N, F], of (parent, j)
         if isinstance(self.edges, CategoryEmbedding):
-            is_edge = distance > 0  # [B, N, N]
-            self.edges.check_rows(last_edge[is_edge], last_edge, is_edge)
+            has_last_edge = distance > 0  # [B, N, N]
+            self.edges.check_rows(last_edge[has_last_edge], last_edge, has_last_edge)
         last_edge = last_edge.flatten(0, 2)  # [B N², F]
         pair_before = (graph * N + node[:, None]) * N + parent  # [B, N, N], the pair (i, parent)
         pair_before = pair_before.flatten()  # [B N²]
@@ -350,16 +370,17 @@ class EdgeEncoding(nn.Module):
         pairs_by_length = length.argsort().split(num_pairs.tolist())
         w = self.positions[: self.max_length]  # [P, H, H]
         total = w.new_zeros(B * N * N, w.shape[-1])  # [B N², H]
+        # The last edge of a path of length n is in place n - 1, because places count from 0.
         for place, pairs in enumerate(pairs_by_length[1:]):
             sums = total[pair_before[pairs]]  # [pairs, H], over the paths to the parents
-            if place < len(w):
+            if place < len(w):  # of a longer path the first P edges count
                 sums = sums + self.products(last_edge[pairs], place)
             total = total.index_copy(0, pairs, sums)
         c = total / length.clamp(1, len(w))[:, None]  # [B N², H]
         return c.unflatten(0, (B, N, N))
 
     def products(self, edges: Tensor, place: int) -> Tensor:
-        """:math:`x_e w_n^T` of edges at one place: ``[…, F]`` to ``[…, H]``."""
+        """:math:`x_e w_n^T` of edges at one place: ``[..., F]`` to ``[..., H]``."""
         if isinstance(self.edges, NumberEmbedding):
             return self.edges(edges) @ self.positions[place]
         table = self.table()[place]  # [types + 1, H]
@@ -371,7 +392,9 @@ class EdgeEncoding(nn.Module):
         The last row of each place is NaN, for an unknown category.
         """
         w = self.positions[: self.max_length]  # [P, H, H]
-        products = torch.einsum("ek,nkh->neh", self.edges.weight, w).to(w.dtype)
+        products = torch.einsum("ek,nkh->neh", self.edges.weight, w)
+        # Under autocast the products are in half precision, in which their means are not to be.
+        products = products.to(w.dtype)
         return F.pad(products, (0, 0, 0, 1), value=torch.nan)
 
 
@@ -463,13 +486,14 @@ class GraphormerAttention(AttentionProjections):
         Args:
             h: Nodes, ``[B, N, d]``.
             bias: b + c, ``[B, H, N, N]`` or what is broadcast to it; -inf where i may not attend.
-            mask: True where attention may go, ``[B, N]`` or ``[B, N, N]``.
+            mask: True where attention may go, ``[B, N]`` or ``[B, N, N]``. :class:`Graphormer`
+                passes none, because its bias is -inf at keys that are padding.
             return_attention: Also return the probabilities before dropout.
 
         Returns:
             ``[B, N, d]``; with ``return_attention`` also ``[B, H, N, N]``.
         """
-        query, key, value = self.heads(h, h, h)  # [B, H, N, K] each
+        query, key, value = self.project(h, h, h)  # [B, H, N, K] each
         attended = scaled_dot_product_attention(
             query,
             key,
@@ -588,7 +612,9 @@ class PairBias(nn.Module):
         is_virtual[0, :] = 1.0
         is_virtual[:, 0] = 1.0
         bias = F.pad(bias, (1, 0, 1, 0))  # [B, H, 1 + N, 1 + N]
-        return (bias + self.virtual[:, None, None] * is_virtual).contiguous()
+        bias = bias + self.virtual[:, None, None] * is_virtual
+        # The encodings leave the heads last in memory, and every layer reads the bias head by head.
+        return bias.contiguous()
 
 
 class Graphormer(nn.Module):
@@ -620,6 +646,7 @@ class Graphormer(nn.Module):
         )
         self.virtual_node = nn.Parameter(torch.empty(d_model))
 
+        # Built even if others take their place, so that the layers draw the same random numbers.
         own_nodes: list[nn.Module] = []
         if config.centrality:
             degrees = CentralityEncoding(config.max_in_degree, config.max_out_degree, d_model)
@@ -662,11 +689,14 @@ class Graphormer(nn.Module):
         self._draw_small_weights([*own_nodes, *own_pairs])
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew, as the authors do: small, and smaller in deeper models."""
+        """Draws all weights anew, as the authors do (see the top of this module)."""
         for module in self.modules():
             if isinstance(module, PairBias | EdgeEncoding | nn.LayerNorm | nn.BatchNorm1d):
                 module.reset_parameters()
-        self._draw_small_weights([self.node_encodings, *([] if self.bias is None else [self.bias])])
+        encodings: list[nn.Module] = [self.node_encodings]
+        if self.bias is not None:
+            encodings.append(self.bias)
+        self._draw_small_weights(encodings)
 
     def _draw_small_weights(self, encodings: Iterable[nn.Module]) -> None:
         """Draws the tables and the linear maps of the model and of these encodings."""
@@ -699,12 +729,12 @@ class Graphormer(nn.Module):
         Args:
             batch: Graphs, with the encodings of ``AddDegrees()``, ``AddShortestPaths()`` and
                 ``AddPathEdges(P)`` (or ``AddPathTree()``), as the configuration needs them.
-            perturbation: Added to the node embeddings, ``[B, N, d]`` (FLAG).
+            perturbation: Added to the node embeddings, ``[B, N, d]`` (FLAG, Kong et al., 2020).
             return_attention: Also return the attention of all layers.
 
         Returns:
-            The prediction, ``[B, T]`` for graphs or ``[B, N, T]`` for nodes, without the last axis
-            if T is 1; with ``return_attention`` also ``[B, L, H, 1 + N, 1 + N]``, where row and
+            The prediction, ``[B, C]`` for graphs or ``[B, N, C]`` for nodes, without the last axis
+            if C is 1; with ``return_attention`` also ``[B, L, H, 1 + N, 1 + N]``, where row and
             column 0 are [VNode]'s.
 
         Raises:
@@ -750,8 +780,9 @@ class Graphormer(nn.Module):
         return h
 
     def attention_bias(self, batch: GraphBatch) -> Tensor:
-        """What is added to the logits of all layers: ``[B, H, 1 + N, 1 + N]``, -inf at padding.
+        """What is added to the logits of all layers: ``[B, H, 1 + N, 1 + N]``.
 
+        Columns of padding are -inf, so that no token attends to it; rows of padding are not.
         Without pair encodings it is ``[B, 1, 1, 1 + N]``. A row of -inf alone would be NaN after
         the softmax. There is no such row, because every token may attend to [VNode].
         """

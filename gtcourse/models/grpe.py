@@ -2,9 +2,10 @@ r"""GRPE (Park et al., 2022; "GSA" in its first version): relations enter logits
 
 Two nodes have a distance, and perhaps an edge. The paper gives each a vector, and adds both:
 :math:`\mathcal{P}_{\psi(i,j)} + \mathcal{E}_{e_{ij}}`. Only a few of these sums can occur, because
-only pairs at distance 1 have an edge. They are the *relations* of a model, T in all, and a table
-has one row for each. The row of a pair's relation is multiplied with the query (Eq. 6) and with the
-key (Eq. 7) in the attention's logits, and it is added to the value (Eq. 9).
+only pairs at distance 1 have an edge. They are the *relations* of a model, T in all. Each term has
+a table of its own, with one row for each relation. In the attention's logits a pair's row of one
+table is multiplied with the query (Eq. 6), and that of another with the key (Eq. 7). The row of a
+third table is added to the value (Eq. 9).
 
 Equations, sections and tables are those of the first version. "The authors' code" is that of the
 repository lenscloth/GRPE.
@@ -21,8 +22,8 @@ Shapes:
     F: columns of features
     C: targets, or classes, of a prediction
 
-[VNode], where there is one, is token 0 of 1 + N. The relation [i, j] is that of the way from i to
-j; row i is the query's.
+[VNode], where there is one, is token 0 of 1 + N. Row i is the query's: node i receives from node j,
+by the relation of the way from i to j.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from gtcourse.graphs.batch import UNREACHABLE, GraphBatch
 from gtcourse.models.attention import AttentionProjections, FeedForward, over_heads
 from gtcourse.models.categories import (
     CategoryEmbedding,
-    can_raise,
+    can_read,
     check_columns,
     feature_embedding,
     real_edge_features,
@@ -70,14 +71,17 @@ OLD_TERMS = {"query": "query_context", "key": "key_context"}
 
 @dataclass(frozen=True)
 class GRPEConfig(GraphConfig):
-    """Data, sizes and variants. The defaults are the small model of Table 1, for the embedded
-    molecules and ZINC."""
+    """Data, sizes and variants. The defaults are the small model of Table 1 for ZINC.
+
+    The categories are those of ZINC and of the molecules that come with the package.
+    """
 
     num_node_types: Categories = (28,)  #: categories in each column of x
     num_node_features: NotNegativeInt = 0  #: columns of x, if it holds numbers instead
     #: categories in each column of edge_attr; each combination of them is a type of edge
     num_edge_types: Categories = (4,)
-    #: for one column of floats, the width of a type; 0.1 in the paper
+    #: for one column of floats, the width of a type, 0.1 in the paper; num_edge_types is then the
+    #: number of types, of which the last has all larger values, too
     edge_step: PositiveFloat | None = None
     target: Literal["graph", "node"] = "graph"  #: what gets a prediction
     num_targets: PositiveInt = 1  #: numbers in a prediction, C
@@ -85,7 +89,7 @@ class GRPEConfig(GraphConfig):
     num_heads: PositiveInt = 8  #: attention heads, H
     num_layers: PositiveInt = 12  #: layers
     d_hidden: PositiveInt | None = None  #: inner width of the feed-forward network; by default d
-    #: longest distance with a vector of its own, L; only with a term or the bias
+    #: longest distance with a vector of its own, L; may be set only with a term or the bias
     max_distance: NotNegativeInt = 5
     #: where relations enter: the query context (Eq. 6), the key context (Eq. 7), the values (Eq. 9)
     terms: tuple[Literal["query_context", "key_context", "value"], ...] = (
@@ -94,7 +98,8 @@ class GRPEConfig(GraphConfig):
         "value",
     )
     bias: bool = False  #: whether each relation has a scalar for each head (Eq. 4)
-    #: "key_column" as in Eq. 7, or "query_row" as in the authors' code; only with that term
+    #: "key_column" as in Eq. 7, or "query_row" as in the authors' code; may be set only if terms
+    #: has "key_context"
     key_context: KeyContext = "key_column"
     virtual_node: bool = True  #: [VNode], from which a graph is read; False for the nodes' mean
     dropout: Probability = 0.1  #: after attention and after the feed-forward network
@@ -103,7 +108,8 @@ class GRPEConfig(GraphConfig):
     node_noise: NotNegativeFloat = 0.0
     #: how the layers are computed: "direct" as the equations read, or "fused", the same function on
     #: rows without padding, with loops that numba compiles for the CPU
-    #: (:mod:`gtcourse.models.grpe_fused`)
+    #: (:mod:`gtcourse.models.grpe_fused`); "fused" computes as "direct" does where the attention is
+    #: asked for, and in a compiled model
     form: Literal["direct", "fused"] = "direct"
 
     def __post_init__(self) -> None:
@@ -212,14 +218,19 @@ class GRPEAttention(AttentionProjections):
             x: Nodes, ``[B, N, d]``.
             relation: The relation of each pair, ``[B, N, N]``, 0 to T - 1.
             tables: The vectors of the relations.
-            mask: True where attention may go, ``[B, N]`` or ``[B, N, N]``.
+            mask: True where attention may go: ``[B, N]`` or ``[B, 1, N]`` for keys, ``[B, N, N]``
+                for pairs.
             return_attention: Also return the probabilities before dropout.
 
         Returns:
             ``[B, N, d]``, zeros before the output projection for a query without keys; with
-            ``return_attention`` also :math:`\hat a`, ``[B, H, N, N]``.
+            ``return_attention`` also :math:`\hat a`, ``[B, H, N, N]``, zeros outside the mask.
+
+        Raises:
+            ValueError: The mask is not bool, has none of these shapes, or has two axes where B = N,
+                so that it could be of keys or of pairs.
         """
-        query, key, value = self.heads(x, x, x)  # [B, H, N, K] each
+        query, key, value = self.project(x, x, x)  # [B, H, N, K] each
         # Divided by the root before the product, which could be too large for float16.
         query = query * query.shape[-1] ** -0.5
         pair = relation[:, None].expand(-1, self.num_heads, -1, -1)  # [B, H, N, N]
@@ -227,10 +238,10 @@ class GRPEAttention(AttentionProjections):
 
         logits = query @ key.mT  # [B, H, N, N]
         for context in self.contexts(query, key, pair, tables):
-            logits += context  # Eq. 8; in place, because no gradient needs the terms
+            logits += context  # Eq. 8; in place, because no gradient reads these logits
         if mask is not None:
             # Finite, so that a row without keys has a softmax; its result is set to zero below.
-            logits = logits.masked_fill_(~mask, torch.finfo(logits.dtype).min)
+            logits.masked_fill_(~mask, torch.finfo(logits.dtype).min)
         attention = logits.softmax(dim=-1)  # [B, H, N, N]
         weights = F.dropout(attention, self.dropout, self.training)
 
@@ -242,11 +253,14 @@ class GRPEAttention(AttentionProjections):
             by_relation = zeros.scatter_add(3, pair, weights)  # [B, H, N, T]
             z = z + by_relation @ self.split_heads(tables.value)  # [B, H, N, K]
         if mask is not None:
-            z = z.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
+            has_keys = mask.any(dim=-1, keepdim=True)  # [B, 1, N, 1] or [B, 1, 1, 1]
+            z = z.masked_fill(~has_keys, 0.0)
         z = self.output(self.join_heads(z))  # [B, N, d]
         if not return_attention:
             return z
-        return z, attention if mask is None else attention.masked_fill(~mask, 0.0)
+        if mask is not None:
+            attention = attention.masked_fill(~mask, 0.0)  # a row without keys was uniform
+        return z, attention
 
     def contexts(
         self, query: Tensor, key: Tensor, pair: Tensor, tables: RelationTables
@@ -263,6 +277,7 @@ class GRPEAttention(AttentionProjections):
             vectors = self.split_heads(tables.key)  # [H, T, K]
             yield (query @ vectors.mT).gather(3, pair)  # Eq. 6, of [B, H, N, T]
         if tables.query is not None:
+            # The queries have been divided by the root, but the keys have not.
             vectors = self.split_heads(tables.query) * key.shape[-1] ** -0.5  # [H, T, K]
             if self.key_context == "query_row":
                 yield (key @ vectors.mT).gather(3, pair)  # of [B, H, N, T]
@@ -271,7 +286,7 @@ class GRPEAttention(AttentionProjections):
                 yield (vectors @ key.mT).gather(2, pair)
         if tables.bias is not None:
             scalars = tables.bias.T[None, :, None]  # [1, H, 1, T]
-            yield scalars.expand(*pair.shape[:3], -1).gather(3, pair)  # Eq. 4
+            yield scalars.expand(*pair.shape[:3], -1).gather(3, pair)  # Eq. 4, not divided
 
 
 class GRPELayer(nn.Module):
@@ -355,12 +370,13 @@ class RelationEmbedding(nn.Module):
         self.edges = nn.Embedding(num_edge_types + 3, width)  # 0 to E - 1, no edge, self, virtual
 
     def forward(self) -> Tensor:
+        """Adds up the two vectors of each relation, ``[T, width]``."""
         P = self.distances.weight  # [L + 4, width]
         edge_types = self.edges.weight[:-3]  # [E, width]
         no_edge, self_edge, virtual_edge = self.edges.weight[-3:]  # [width] each
         itself = P[:1] + self_edge  # [1, width]
         neighbours = P[1:2] + edge_types  # [E, width]
-        first_without_edge = min(2, self.max_distance + 1)  # for L = 0 distance 1 is far as well
+        first_without_edge = min(2, self.max_distance + 1)  # 1 for L = 0, where distance 1 is far
         others = P[first_without_edge:-1] + no_edge  # distances 2 to L, far and unreachable
         virtual = P[-1:] + virtual_edge  # [1, width]
         return torch.cat([itself, neighbours, others, virtual])  # [T, width]
@@ -370,7 +386,7 @@ class Relations(nn.Module):
     """The relation of each pair of tokens, 0 to T - 1.
 
     =====================  =====================================
-    0                      a node and itself
+    0                      a token and itself, [VNode] included
     1 to E                 an edge of each type
     E + 1 to E + L - 1     distances 2 to L
     T - 3                  a distance above L
@@ -440,20 +456,22 @@ class Relations(nn.Module):
             # In floating point 0.3 * 10 is 3, but 0.3 / 0.1 is less.
             types = values[..., 0] * (1 / self.edge_step)
             return types.clamp(0, self.num_edge_types - 1).long()
-        if can_raise(values):
+        if can_read(values):
             self.check(values)
         # The columns are the digits of a number, the first one least significant.
-        step = 1
+        place_value = 1
         types = torch.zeros_like(values[..., 0], dtype=torch.long)  # [B, N, N]
         for column, size in zip(values.long().unbind(-1), self.edge_types, strict=True):
-            types = types + step * column.clamp(0, size - 1)
-            step = step * size
+            # An unknown category has some row of the tables. GRPE.encode makes its graph NaN.
+            digit = column.clamp(0, size - 1)  # [B, N, N]
+            types = types + place_value * digit
+            place_value = place_value * size
         return types
 
     def has_unknown(self, batch: GraphBatch) -> Tensor:
         """True for each graph with an edge of an unknown category, ``[B]``."""
         if not self.edge_types or self.edge_step is not None:
-            return torch.zeros_like(batch.mask[:, 0])
+            return batch.mask.new_zeros(batch.mask.shape[0])  # no graph has one
         is_unknown = self.unknown(real_edge_features(batch))  # [B, N, N, F]
         return is_unknown.flatten(start_dim=1).any(dim=1)
 
@@ -466,7 +484,7 @@ class Relations(nn.Module):
         return torch.stack(columns, dim=-1)
 
     def check(self, edge_attr: Tensor) -> None:
-        """Raises a ValueError if the features of an edge, ``[..., F]``, are no type."""
+        """Raises a ValueError if the features of an edge, ``[..., F]``, have no type."""
         if not self.edge_types:
             return
         self.check_columns(edge_attr)
@@ -494,7 +512,7 @@ class Relations(nn.Module):
 
 
 class GRPE(nn.Module):
-    """The complete model: embeddings, [VNode], layers that share the tables, and a linear head.
+    """The complete model: embeddings, [VNode], layers that share the tables, norm, linear head.
 
     Args:
         config: Data, sizes and variants.
@@ -505,7 +523,7 @@ class GRPE(nn.Module):
         check_given(self, config, GRPEConfig)
         self.config = config
         if config.form == "fused":
-            check_numba("direct")
+            check_numba(other_form="direct")
         d_model = config.d_model
         self.embedding = feature_embedding(
             "node", config.num_node_types, config.num_node_features, d_model, bias=True
@@ -519,13 +537,14 @@ class GRPE(nn.Module):
         edge_types = self.relations.num_edge_types
         distances = config.max_distance
         self.tables = nn.ModuleDict()
+        # A key is multiplied with the table called query, and a query with the one called key.
         if "key_context" in config.terms:  # Eq. 7
             self.tables["query"] = RelationEmbedding(edge_types, distances, d_model)
         if "query_context" in config.terms:  # Eq. 6
             self.tables["key"] = RelationEmbedding(edge_types, distances, d_model)
-        if "value" in config.terms:
+        if "value" in config.terms:  # Eq. 9
             self.tables["value"] = RelationEmbedding(edge_types, distances, d_model)
-        if config.bias:
+        if config.bias:  # Eq. 4
             self.tables["bias"] = RelationEmbedding(edge_types, distances, config.num_heads)
         self.layers = nn.ModuleList(
             GRPELayer(
@@ -542,7 +561,7 @@ class GRPE(nn.Module):
         self.head = nn.Linear(d_model, config.num_targets)
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew, by PyTorch's defaults, as in the authors' code."""
+        """Draws all weights anew, by PyTorch's defaults, as in the authors' code; [VNode] is 0."""
         kinds = GRPEAttention | CategoryEmbedding | nn.Linear | nn.Embedding | nn.LayerNorm
         for module in self.modules():
             if isinstance(module, kinds):
@@ -567,8 +586,8 @@ class GRPE(nn.Module):
 
         Returns:
             The prediction, ``[B, C]`` for graphs or ``[B, N, C]`` for nodes, without the last axis
-            if C is 1; with ``return_attention`` also ``[B, layers, H, 1 + N, 1 + N]``, without
-            [VNode] N for 1 + N.
+            if C is 1; at padding it means nothing. With ``return_attention`` also ``[B, layers, H,
+            1 + N, 1 + N]``, without [VNode] N for 1 + N.
 
         Raises:
             ValueError: An encoding or the features of edges are missing, or, on the CPU, a
@@ -590,7 +609,7 @@ class GRPE(nn.Module):
     def encode(
         self, batch: GraphBatch, return_attention: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """The tokens after all layers, ``[B, 1 + N, d]``, and the attention of all, or None.
+        """The tokens after the layers and the norm, ``[B, 1 + N, d]``; all attention, or None.
 
         Without [VNode] there are N tokens.
         """
@@ -600,17 +619,21 @@ class GRPE(nn.Module):
             virtual_node = self.virtual_node.expand(h.shape[0], 1, -1)  # [B, 1, d]
             h = torch.cat([virtual_node, h], dim=1)  # [B, 1 + N, d]
             mask = F.pad(mask, (1, 0), value=True)  # [B, 1 + N]
-        if not can_raise(batch.x):  # nothing can be raised here: the prediction becomes NaN
-            unknown = self.relations.has_unknown(batch)  # [B]
-            h = h.masked_fill(unknown[:, None, None], torch.nan)
+        if not can_read(batch.x):
+            # Nothing can be raised here. The prediction for a graph with an edge of an unknown
+            # category becomes NaN instead.
+            has_unknown = self.relations.has_unknown(batch)  # [B]
+            h = h.masked_fill(has_unknown[:, None, None], torch.nan)
         # Computed once and shared by all layers.
         relation = self.relations(batch)  # [B, 1 + N, 1 + N]
         tables = RelationTables(**{name: table() for name, table in self.tables.items()})
+        # The fused loops do not keep the attention, and torch.compile cannot read them.
         if self.config.form == "fused" and not return_attention and not is_compiling():
             from gtcourse.models import grpe_fused  # needs numba
 
             return self.norm(grpe_fused.encode(self, h, relation, tables, mask)), None
-        real_keys = mask[:, None]  # [B, 1, 1 + N], the same for every query
+        # With an axis for queries, because [B, 1 + N] could be of pairs if B = 1 + N.
+        real_keys = mask[:, None]  # [B, 1, 1 + N]
         attentions = []
         for layer in self.layers:
             if return_attention:
@@ -622,8 +645,8 @@ class GRPE(nn.Module):
         return self.norm(h), stacked
 
     def embed(self, batch: GraphBatch) -> Tensor:
-        """The nodes' embeddings, ``[B, N, d]``; in training with noise."""
-        h = self.embedding(real_node_features(batch))
+        """The nodes' embeddings, ``[B, N, d]``; in training with noise, but not on [VNode]."""
+        h = self.embedding(real_node_features(batch))  # [B, N, d]
         if self.training and self.config.node_noise > 0:
             h = h + torch.empty_like(h).uniform_(-1, 1) * self.config.node_noise
         return h

@@ -3,10 +3,10 @@
 They are built as in the benchmark whose numbers the papers compare with (Dwivedi et al.,
 "Benchmarking graph neural networks"), which the parameter counts confirm. They work on lists of
 real nodes and real edges, so that sums and batch statistics cannot count padding. Messages travel
-along edges: node j receives from node i where ``adjacency[b, i, j]``.
+along edges: in all equations node i receives from node j, where ``adjacency[b, j, i]``.
 
-The models share what comes before and after their layers, :class:`MessagePassingModel`. What
-is each paper's own is its layer.
+The models share what comes before and after their layers, :class:`MessagePassingModel`. Only the
+layers are each paper's own.
 
 Shapes:
     B: graphs in a batch
@@ -16,10 +16,10 @@ Shapes:
     d: width of a node's vector, and of an edge's
     H: attention heads
     K: width of a head, d / H
-    T: targets, or classes, of a prediction
+    C: targets, or classes, of a prediction
 
-In layers h is ``[ΣN, d]``, e is ``[ΣE, d]`` and edge_index ``[2, ΣE]``. Predictions are ``[B, T]``
-of graphs, ``[B, N, T]`` of nodes and ``[B, N, N, T]`` of edges, without the last axis if T is 1;
+In layers h is ``[ΣN, d]``, e is ``[ΣE, d]`` and edge_index ``[2, ΣE]``. Predictions are ``[B, C]``
+of graphs, ``[B, N, C]`` of nodes and ``[B, N, N, C]`` of edges, without the last axis if C is 1;
 they are zero where there is no node or edge.
 """
 
@@ -29,8 +29,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch_geometric.nn import (
     GATConv,
     GCNConv,
@@ -63,7 +63,7 @@ class MessagePassingConfig(GraphConfig):
 
     num_node_types: Categories = ()  #: categories in each column of x
     num_node_features: NotNegativeInt = 1  #: columns of x, if it holds numbers instead
-    num_targets: PositiveInt = 1  #: numbers in a prediction, T
+    num_targets: PositiveInt = 1  #: numbers in a prediction, C
     d_model: PositiveInt = 110  #: width of a node's vector, d
     num_layers: PositiveInt = 4  #: layers
     readout: Readout = "sum"  #: how nodes are read: their sum, or their mean
@@ -80,7 +80,10 @@ class GCNConfig(MessagePassingConfig):
 
 @dataclass(frozen=True)
 class GINConfig(MessagePassingConfig):
-    """The size of the lecture's table, for graphs whose nodes have a constant feature."""
+    """The size of the lecture's table on CYCLES.
+
+    It is for graphs whose nodes have a constant feature.
+    """
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class GATConfig(MessagePassingConfig):
 
 @dataclass(frozen=True)
 class GatedGCNConfig(MessagePassingConfig):
-    """The size of the lecture's table. Without features of edges all of them are alike."""
+    """The size of the lecture's table. Without features, all edges are alike."""
 
     d_model: PositiveInt = 70  #: width of a node's vector, and of an edge's, d
     num_edge_types: Categories = ()  #: categories in each column of edge_attr
@@ -104,7 +107,8 @@ class GatedGCNConfig(MessagePassingConfig):
 class MessagePassingModel(nn.Module):
     """What the models share: embedded nodes, layers, and an MLP on what a prediction reads.
 
-    A model adds its ``layers`` and, after them, its ``head``.
+    A model adds its ``layers`` and, after them, its ``head``; GIN has ``heads``, one for each layer
+    and one for the input.
 
     Args:
         config: Data and sizes.
@@ -125,7 +129,7 @@ class MessagePassingModel(nn.Module):
         self.input.check(x)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        """Predicts T numbers for each graph, node or edge."""
+        """Predicts C numbers for each graph, node or edge."""
         h = self.input(batch)  # [ΣN, d]
         edge_index = batch.edge_index  # [2, ΣE]
         for layer in self.layers:
@@ -133,7 +137,7 @@ class MessagePassingModel(nn.Module):
         return self.squeeze(predict(self.head, h, batch, self.config))
 
     def squeeze(self, prediction: Tensor) -> Tensor:
-        """A prediction ``[..., T]``, without the last axis if there is one target."""
+        """A prediction ``[..., C]``, without the last axis if there is one target."""
         return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
 
 
@@ -158,9 +162,9 @@ class GCNLayer(nn.Module):
     r"""A convolution, batch normalisation, ReLU and a residual.
 
     .. math:: h_i' = h_i + \operatorname{ReLU}\Big(\operatorname{BN}\Big(
-        \sum_{j \to i,\, j = i} \frac{W h_j}{\sqrt{d_i d_j}}\Big)\Big)
+        \sum_{j \to i \text{ or } j = i} \frac{W h_j}{\sqrt{d_i d_j}}\Big)\Big)
 
-    where :math:`d_i` is one more than the number of edges into node i.
+    where :math:`d_i` is one more than the number of edges into node i from other nodes.
     """
 
     def __init__(self, d_model: int):
@@ -195,7 +199,7 @@ class GIN(MessagePassingModel):
         self.heads = nn.ModuleList(gin_head(config) for _ in range(config.num_layers + 1))
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        """Predicts T numbers for each graph, node or edge."""
+        """Predicts C numbers for each graph, node or edge."""
         h = self.input(batch)  # [ΣN, d]
         edge_index = batch.edge_index  # [2, ΣE]
         first_head, *heads = self.heads
@@ -299,7 +303,7 @@ class GatedGCN(MessagePassingModel):
             self.edge_input.check(edge_attr)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        """Predicts T numbers for each graph, node or edge."""
+        """Predicts C numbers for each graph, node or edge."""
         h = self.input(batch)  # [ΣN, d]
         e = self.edge_input(batch)  # [ΣE, d]
         edge_index = batch.edge_index  # [2, ΣE]
@@ -337,7 +341,8 @@ class GatedGCNConv(MessagePassing):  # type: ignore[misc] # PyG has no types
         e = self.C(e) + self.D(h)[source] + self.E(h)[destination]  # [ΣE, d]
         sums = self.propagate(edge_index, value=self.B(h), gate=e.sigmoid())  # [ΣN, 2 d]
         gated, gates = sums.chunk(2, dim=-1)  # [ΣN, d] each
-        return self.A(h) + gated / (gates + 1e-6), e
+        updates = self.A(h) + gated / (gates + 1e-6)  # [ΣN, d]
+        return updates, e
 
     def message(self, value_j: Tensor, gate: Tensor) -> Tensor:
         return torch.cat([gate * value_j, gate], dim=-1)  # [ΣE, 2 d]
@@ -406,7 +411,7 @@ class GT(MessagePassingModel):
             self.edge_input.check(edge_attr)
 
     def forward(self, batch: GraphBatch) -> Tensor:
-        """Predicts T numbers for each graph, node or edge."""
+        """Predicts C numbers for each graph, node or edge."""
         h = self.input(batch)  # [ΣN, d]
         e = None if self.edge_input is None else self.edge_input(batch)  # [ΣE, d]
         edge_index = batch.edge_index  # [2, ΣE]
@@ -418,7 +423,8 @@ class GT(MessagePassingModel):
 class GTAttention(MessagePassing):  # type: ignore[misc] # PyG has no types
     r"""Attention over the neighbours of a node, whose scores an edge's vector scales.
 
-    For each head, of :math:`d_k = d / H` channels, and with :math:`\odot` channel by channel,
+    For each head, of :math:`d_k = d / H` channels, K in shapes, and with :math:`\odot` channel by
+    channel,
 
     .. math::
         s_{ij} = \frac{Q h_i \odot K h_j}{\sqrt{d_k}} \odot E e_{ji}, \qquad
@@ -455,7 +461,8 @@ class GTAttention(MessagePassing):  # type: ignore[misc] # PyG has no types
             scores = scores * self.split_heads(self.edge(e))  # [ΣE, H, K]
             new_e = scores.flatten(-2)  # [ΣE, d]
         logits = scores.sum(dim=-1, keepdim=True).clamp(-5, 5)  # [ΣE, H, 1]
-        weights = softmax(logits, destination, num_nodes=len(h))  # over the edges into a node
+        # Over the edges into a node.
+        weights = softmax(logits, destination, num_nodes=len(h))  # [ΣE, H, 1]
         attended = self.propagate(edge_index, value=value, weights=weights)  # [ΣN, H, K]
         return attended.flatten(-2), new_e
 
@@ -468,7 +475,7 @@ class GTAttention(MessagePassing):  # type: ignore[misc] # PyG has no types
 
 
 class GTLayer(nn.Module):
-    """:class:`GTAttention`, then for nodes, and for edges, what :class:`GTResidual` adds."""
+    """:class:`GTAttention`, then a :class:`GTResidual` for the nodes, and one for the edges."""
 
     def __init__(self, d_model: int, num_heads: int, reads_edges: bool):
         super().__init__()
@@ -575,16 +582,18 @@ def gin_head(config: GINConfig) -> nn.Sequential | nn.Linear:
 
 
 def predict(head: nn.Module, h: Tensor, batch: GraphBatch, config: MessagePassingConfig) -> Tensor:
-    """A head's prediction from the nodes ``[ΣN, d]``: ``[B, T]``, ``[B, N, T]``, ``[B, N, N, T]``.
+    """A head's prediction from the nodes, ``[ΣN, d]``.
 
-    It is zero where there is no node or edge.
+    It is ``[B, C]`` of graphs, ``[B, N, C]`` of nodes or ``[B, N, N, C]`` of edges, and zero where
+    there is no node or edge.
     """
     if config.target == "graph":
         return head(pool(h, batch, config.readout))
     if config.target == "node":
         return padded(head(h), batch.mask)
     source, destination = batch.edge_index
-    return padded(head(torch.cat([h[source], h[destination]], dim=-1)), batch.adjacency)
+    ends = torch.cat([h[source], h[destination]], dim=-1)  # [ΣE, 2 d]
+    return padded(head(ends), batch.adjacency)  # [B, N, N, C]
 
 
 def pool(h: Tensor, batch: GraphBatch, readout: Readout) -> Tensor:

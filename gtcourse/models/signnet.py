@@ -33,14 +33,14 @@ from gtcourse.models.mlp import mlp
 class LaplacianEncoding(nn.Module):
     """A linear map of a node's entries in the k Laplacian eigenvectors (CS224W, S10).
 
-    Added to a node's features it is GRPE, Eq. 5, which has no map.
+    Added to a node's features it is GRPE, Eq. 5, but for the map, which the paper does not have.
 
     Args:
         k: Eigenvectors.
         d_model: Width of the encoding, d.
-        flip_signs: Which signs are drawn in training. With False there are none, and with True one
-            for each eigenvector of each graph. With "batch" all graphs of a batch share the sign of
-            an eigenvector, as in the code of benchmarking-gnns.
+        flip_signs: Which signs are drawn in training: with True one for each eigenvector of each
+            graph, and with "batch" one for each eigenvector, which all graphs of a batch share, as
+            in the code of benchmarking-gnns. With False no sign is drawn.
     """
 
     flip_signs: bool | Literal["batch"]
@@ -131,7 +131,8 @@ class SignNet(nn.Module):
             self.phi = GINPhi(config.phi_layers, config.phi_hidden, config.phi_out)
         else:
             self.phi = MLPPhi(config.phi_layers, config.phi_hidden, config.phi_out)
-        width = config.phi_out  # of what rho reads
+        # What rho reads: the sum over the eigenvectors, or all k of them beside each other.
+        width = config.phi_out
         if config.rho == "mlp" and config.k is not None:
             width = config.phi_out * config.k
         hidden = [config.rho_hidden] * (config.rho_layers - 1)
@@ -162,16 +163,18 @@ class SignNet(nn.Module):
         h = self.even(vectors.to(dtype), adjacency, mask)  # [B, N, k, C]
         # Beside each other, [B, N, k C], or their sum, [B, N, C].
         h = h.flatten(start_dim=2) if self.config.rho == "mlp" else h.sum(dim=2)
-        return padded(self.rho(h[mask]), mask)  # [B, N, d]
+        encoding = self.rho(h[mask])  # [n, d] for n real nodes
+        return padded(encoding, mask)  # [B, N, d]
 
     def even(self, vectors: Tensor, adjacency: Tensor, mask: Tensor) -> Tensor:
         r""":math:`\varphi(u_m) + \varphi(-u_m)` for every eigenvector: ``[B, N, k, C]``."""
         vectors = vectors.masked_fill(~mask[:, :, None], 0)
-        is_vector = (vectors != 0).any(dim=1, keepdim=True)  # [B, 1, k]
+        is_vector = (vectors != 0).any(dim=1, keepdim=True)  # [B, 1, k], False at columns of zeros
         is_real = mask[:, :, None] & is_vector  # [B, N, k]
         both_signs = torch.cat([vectors, -vectors], dim=-1)  # [B, N, 2 k]
         # One call, so that u and -u are normalised by the same batch statistics.
-        both = self.phi(both_signs, torch.cat([is_real, is_real], dim=-1), adjacency)
+        are_real = torch.cat([is_real, is_real], dim=-1)  # [B, N, 2 k]
+        both = self.phi(both_signs, are_real, adjacency)  # [B, N, 2 k, C]
         plus, minus = both.chunk(2, dim=2)  # [B, N, k, C] each
         return plus + minus
 
@@ -194,7 +197,8 @@ class GINPhi(nn.Module):
         super().__init__()
         widths = [1] + [hidden] * (num_layers - 1) + [out]
         self.layers = nn.ModuleList(
-            mlp(one, hidden, two, norm=NodeBatchNorm) for one, two in pairwise(widths)
+            mlp(width, hidden, following, norm=NodeBatchNorm)
+            for width, following in pairwise(widths)
         )
         self.norms = nn.ModuleList(NodeBatchNorm(hidden) for _ in range(num_layers - 1))
 

@@ -3,7 +3,7 @@
 Shapes:
     B: sequences in a batch
     N: source tokens
-    M: target tokens
+    M: target tokens; in the attention to the source, the queries are M and the keys N
     L: layers
     H: heads
     d: width of a token
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from gtcourse.models.attention import Activation, FeedForward, MultiHeadAttention
-from gtcourse.models.categories import can_raise
+from gtcourse.models.categories import can_read
 from gtcourse.models.config import Config, PositiveInt, Probability, check_given
 
 
@@ -154,8 +154,8 @@ class DecoderLayer(nn.Module):
             x: Targets, ``[B, M, d]``.
             memory: What the encoder returns, ``[B, N, d]``.
             mask: True where a target may attend to another, ``[B, M, M]`` or ``[1, M, M]``.
-            memory_mask: True where a target may attend to a token of the memory, ``[B, N]`` or
-                ``[B, M, N]``.
+            memory_mask: True where a target may attend to a token of the memory, ``[B, 1, N]`` or
+                ``[B, M, N]``; also ``[B, N]`` unless B = M, where it could be of pairs.
             return_attention: Also return the attention to the memory.
 
         Returns:
@@ -327,29 +327,25 @@ class TokenEmbedding(nn.Module):
         d_model = self.embedding.embedding_dim
         check_tokens(tokens)
         is_unknown = (tokens < 0) | (tokens >= self.embedding.num_embeddings)  # [B, N]
-        if can_raise(tokens):
-            self.reject_unknown(tokens, is_unknown)
+        if can_read(tokens):
+            if is_unknown.any():
+                raise ValueError(
+                    f"tokens contain {int(tokens[is_unknown][0])}; expected 0 to "
+                    f"{self.embedding.num_embeddings - 1}."
+                )
             words = self.embedding(tokens)  # [B, N, d]
         else:
+            # An exception would have to wait for the device. An unknown word is NaN instead.
             words = self.embedding(tokens.masked_fill(is_unknown, 0))
             words = words.masked_fill(is_unknown[..., None], torch.nan)
         words = words * math.sqrt(d_model)
         positions = sinusoidal_encoding(tokens.shape[1], d_model)  # [N, d]
         return self.dropout(words + positions.to(words))
 
-    def reject_unknown(self, tokens: Tensor, is_unknown: Tensor) -> None:
-        """Raises a ValueError that names the first unknown token, if there is one."""
-        if is_unknown.any():
-            raise ValueError(
-                f"tokens contain {int(tokens[is_unknown][0])}; expected 0 to "
-                f"{self.embedding.num_embeddings - 1}."
-            )
-
 
 def check_tokens(tokens: Tensor) -> None:
     """Raises a ValueError unless tokens are whole numbers, ``[B, N]``; it reads no value."""
-    is_number = tokens.dtype in (torch.int32, torch.int64)
-    if tokens.dim() != 2 or not is_number:
+    if tokens.dim() != 2 or tokens.dtype not in (torch.int32, torch.int64):
         raise ValueError(
             f"tokens are {tokens.dtype} {list(tokens.shape)}; expected whole numbers [B, N]."
         )
@@ -359,7 +355,11 @@ class Transformer(nn.Module):
     """Encoder and decoder: reads a source sequence and predicts each next token of a target.
 
     Differs from the paper: both embeddings and the head have matrices of their own, where the paper
-    shares one among the three.
+    shares one among the three. Dropout acts on attention weights and on hidden layers too, as in
+    PyTorch's ``nn.Transformer``; Section 5.4 has it after the embeddings and after each sub-layer.
+
+    Args:
+        config: Sizes and variants.
     """
 
     def __init__(self, config: TransformerConfig):
@@ -407,13 +407,19 @@ class Transformer(nn.Module):
             return_attention: Also return the decoder's attention to the source.
 
         Returns:
-            Logits, ``[B, M, V]``; with ``return_attention`` also ``[B, L, H, M, N]``.
+            Logits, ``[B, M, V]``; with ``return_attention`` also the attention of the decoder's
+            layers to the source, ``[B, L, H, M, N]``.
+
+        Raises:
+            ValueError: There are more or fewer sources than targets, or tokens are not those that
+                :class:`TokenEmbedding` takes.
         """
         # One row for all queries, so that it cannot be taken for a mask of pairs.
         real_keys = None if source_mask is None else source_mask[:, None]  # [B, 1, N]
         sources = self.source_embedding(source)  # [B, N, d]
         x = self.target_embedding(target)  # [B, M, d]
-        if source.shape[:1] != target.shape[:1]:
+        # After the embeddings, which check that both have two axes.
+        if source.shape[0] != target.shape[0]:
             raise ValueError(
                 f"source is {list(source.shape)} and target {list(target.shape)}; expected equally "
                 "many sequences."
@@ -435,6 +441,7 @@ def sinusoidal_encoding(length: int, d_model: int) -> Tensor:
 
     Vaswani et al. (2017), Section 3.5; returns ``[length, d]``.
     """
+    # In float64, because float32 rounds the angles of late positions.
     position = torch.arange(length, dtype=torch.float64)[:, None]  # [length, 1]
     channel = torch.arange(d_model)  # [d]
     even_channel = channel - channel % 2

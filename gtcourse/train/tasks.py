@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from gtcourse.graphs.arguments import check_bools, check_choice, is_number, whole_number
 from gtcourse.graphs.batch import MISSING_LABEL, GraphBatch, has_lowered_distances
 from gtcourse.messages import shown
-from gtcourse.models.categories import can_raise
+from gtcourse.models.categories import can_read
 
 if TYPE_CHECKING:
     from torchmetrics import Metric
@@ -386,7 +386,7 @@ def _loss_with_distances(
     stored = batch.encoding("distance")  # [B, N, N]
     largest = stored.amax(dim=(1, 2))  # [B]
     has_wrong_class = has_lowered_distances(stored, batch.adjacency) & (largest <= hops)  # [B]
-    if not can_raise(stored):  # the loss is NaN, at which fit stops
+    if not can_read(stored):  # the loss is NaN, at which fit stops
         distance_loss = distance_loss.masked_fill(has_wrong_class.any(), torch.nan)
     elif has_wrong_class.any():
         raise ValueError(

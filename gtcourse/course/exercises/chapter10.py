@@ -588,7 +588,7 @@ r"""All of them read :math:`-\infty` as "masked" and give it no weight."""
 
 def attention_terms(layer: models.MultiHeadAttention, h: Tensor, bias=None, *, mask=None) -> Terms:
     """Multi-head attention, and Graphormer's with its bias; mask: of nodes or of pairs."""
-    query, key, _ = layer.heads(h, h, h)
+    query, key, _ = layer.project(h, h, h)
     of_nodes = query @ key.mT / math.sqrt(query.shape[-1])
     return Terms(of_nodes, layer.value(h), bias, mask=over_heads(mask, h))
 
@@ -647,7 +647,7 @@ def grpe_terms(
     mask=None,
 ) -> Terms:
     """Two contexts in the logits, and a vector added to the value, here written for every pair."""
-    query, key, _ = layer.heads(h, h, h)
+    query, key, _ = layer.project(h, h, h)
     pair = relation[:, None].expand(-1, layer.num_heads, -1, -1)
     contexts = [*layer.contexts(query * query.shape[-1] ** -0.5, key, pair, tables)]
     pair_value = None if tables.value is None else tables.value[relation].permute(0, 3, 1, 2)
