@@ -221,7 +221,8 @@ def fit(
         val: loader of the validation graphs.
         optimizer: an optimizer of the model's parameters; Adam by default.
         schedule: a schedule of ``optimizer``. It advances after each step, or after each epoch if
-            it is a ``ReduceLROnPlateau``.
+            it is a ``ReduceLROnPlateau``. A ``OneCycleLR`` needs the steps of all epochs, unless
+            ``stop_below_lr`` or ``on_epoch_end`` may end the training earlier.
         flag: perturbs the node embeddings; the training loss is then the mean over its passes.
         out: a folder for ``last.ckpt`` and ``curve.csv``. If there is a checkpoint, the run is
             resumed; on a CPU the result is the same bit for bit.
@@ -243,7 +244,8 @@ def fit(
     folder = None if out is None else Path(out)
     _check_types(model, task, train, val, optimizer, schedule, flag, on_epoch_end)
     _check_effects(chosen, model, task, optimizer, schedule, flag, val, folder)
-    _check_length(chosen, schedule, train)
+    if chosen.stop_below_lr is None and on_epoch_end is None:  # which may end the training earlier
+        _check_length(chosen, schedule, train)
     _check_data(model, task, train)
     if val is not None:
         _check_data(model, task, val)
@@ -548,7 +550,8 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
     Raises:
         ValueError: a graph has a feature that the model does not know, a target is not a class of
             the task, or there are no targets.
-        RuntimeError: a prediction is not a finite number.
+        RuntimeError: a prediction is not a finite number, in this process or in another one. An
+            output of a classifier may be minus infinity, which excludes a class.
     """
     check_task(task)
     check_model(model)
@@ -558,34 +561,49 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
     where = torch.device("cpu") if first is None else first.device
     metric = task.metric().to(where)
     known: Tensor | int = 0
-    is_finite: Tensor | bool = True
+    wrong: Tensor | int = 0
     with evaluating(model):
         for batch in loader:
             batch = batch.to(where)
             prediction = model(batch)
             task.update(metric, prediction, batch)
             if isinstance(prediction, Tensor):  # that of a reader's own task may be something else
-                is_finite = is_finite & _is_finite(prediction, batch)
+                wrong = wrong + _wrong_numbers(task, prediction, batch)
             known = known + task.size(batch)
-    if not is_finite:
+    # All processes meet in metric.compute(), so that either all of them get there or none.
+    if _sum_with_others(wrong, where) > 0:
         raise RuntimeError(
             f"a prediction of {type(model).__name__} is not a finite number; expected finite ones. "
             "If the training has diverged, a lower learning rate or a gradient clipped by its norm "
             "may help."
         )
-    if not float(known):  # torchmetrics' accuracy of no target would be 0
+    if _sum_with_others(known, where) == 0:  # torchmetrics' accuracy of no target would be 0
         return {task.monitor: math.nan}
     return {task.monitor: float(metric.compute())}
 
 
-def _is_finite(prediction: Tensor, batch: GraphBatch) -> Tensor:
-    """Whether the predictions for all graphs, real nodes or edges are finite numbers, ``[]``."""
-    is_finite = prediction.isfinite()
+def _wrong_numbers(task: Task, prediction: Tensor, batch: GraphBatch) -> Tensor:
+    """How many predictions for graphs, real nodes or edges are not the numbers of a task, ``[]``.
+
+    Values have to be finite. An output for a class may be minus infinity: its probability is 0.
+    """
+    is_wrong = ~prediction.isfinite()
+    if task.kind != "value":
+        is_wrong = prediction.isnan() | prediction.isposinf()
     if batch.target != "graph":
         has_prediction = batch.mask if batch.target == "node" else batch.adjacency
-        axes_of_values = [1] * (is_finite.dim() - has_prediction.dim())
-        is_finite = is_finite | ~has_prediction.view(*has_prediction.shape, *axes_of_values)
-    return is_finite.all()
+        axes_of_values = [1] * (is_wrong.dim() - has_prediction.dim())
+        is_wrong = is_wrong & has_prediction.view(*has_prediction.shape, *axes_of_values)
+    return is_wrong.sum()
+
+
+def _sum_with_others(number: Tensor | float, where: torch.device) -> float:
+    """The sum of a number of each process, for which they wait for each other."""
+    from torchmetrics import SumMetric  # over a second, as in tasks.py
+
+    total = SumMetric().to(where)
+    total.update(number)
+    return float(total.compute())
 
 
 def count_parameters(model: nn.Module) -> int:
@@ -709,10 +727,10 @@ def _check_effects(
             f"lr is {settings.lr:g}, which has no effect because the optimizer has its own; "
             "expected only one of lr and optimizer."
         )
-    accepted = signature(model.forward).parameters.values()
-    takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in accepted)
+    accepted = signature(model.forward).parameters
+    takes_any = any(each.kind is Parameter.VAR_KEYWORD for each in accepted.values())
     for name in task.model_options:
-        if not takes_any and name not in [each.name for each in accepted]:
+        if not takes_any and name not in accepted:
             raise ValueError(
                 f"the task {task.name!r} calls the model with {name}, which {type(model).__name__} "
                 "does not take; expected a model whose forward has this argument, such as EGT."

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from torch.optim.lr_scheduler import ReduceLROnPlateau
+from torch.optim.lr_scheduler import OneCycleLR, ReduceLROnPlateau
 
 from gtcourse.encodings import AddLaplacianEigenvectors, encode
 from gtcourse.graphs import MISSING_LABEL, DenseLoader
@@ -240,6 +240,44 @@ def test_predictions_that_are_not_finite_end_the_run_after_its_last_step(tmp_pat
     with pytest.raises(RuntimeError, match=r"a prediction of .* is not a finite number; expected"):
         fit(model, graph_regression(), train, val, epochs=1, lr=1e30, out=tmp_path, progress=False)
     assert not [*tmp_path.iterdir()]
+
+
+class Outputs(torch.nn.Module):
+    """The same two outputs for every graph."""
+
+    def __init__(self, *outputs: float):
+        super().__init__()
+        self.outputs = torch.nn.Parameter(torch.tensor(outputs))
+
+    def forward(self, batch):
+        return self.outputs.expand(batch.num_graphs, -1)
+
+
+@pytest.mark.parametrize("excluded", [-torch.inf, torch.inf, torch.nan])
+def test_an_output_of_minus_infinity_excludes_a_class(excluded):
+    some = graphs(8, seed=0)
+    for graph in some:
+        graph.y = torch.tensor([0])
+    loader = DenseLoader(some, 8)
+    task = graph_multiclass(2)
+    if excluded == -torch.inf:
+        assert evaluate(Outputs(0.0, excluded), task, loader) == {"accuracy": 1.0}
+    else:
+        with pytest.raises(RuntimeError, match="a prediction of Outputs is not a finite number"):
+            evaluate(Outputs(0.0, excluded), task, loader)
+
+
+@pytest.mark.parametrize(
+    "end", [{"stop_below_lr": 1e-4}, {"on_epoch_end": lambda model, row: row["epoch"] == 1}]
+)
+def test_a_schedule_may_end_with_a_training_that_ends_early(end):
+    """Of five epochs of one step, two are trained, and the schedule has two steps."""
+    model = small_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    schedule = OneCycleLR(optimizer, max_lr=1e-3, total_steps=2)
+    options = {"optimizer": optimizer, "schedule": schedule, "progress": False} | end
+    train = DenseLoader(graphs(8, seed=0), 8)
+    assert len(fit(model, graph_regression(), train, epochs=5, **options).epochs) <= 2
 
 
 def test_a_run_is_not_resumed_with_weights_of_another_type(tmp_path):

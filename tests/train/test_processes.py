@@ -9,7 +9,7 @@ from gtcourse.encodings.prepare import prepare
 from gtcourse.train.loop import is_first_process, processes
 from tests.process import run
 from tests.train.tiny_data import tiny
-from tests.train.two_processes import MODELS, gradients
+from tests.train.two_processes import EVALUATED, MODELS, evaluated, gradients
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +56,13 @@ def test_two_processes_resume_within_an_epoch_bit_for_bit(two):
     """Of a shuffled folder, with batch norm, and dropout, which each process draws for itself."""
     assert {*two["whole"]} == {*two["parts"]}
     assert all(torch.equal(two["parts"][name], value) for name, value in two["whole"].items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EVALUATED)
+def test_two_processes_evaluate_as_one_process(two, name):
+    """Also where one of them has the only wrong prediction, or no target: none waits for it."""
+    torch.testing.assert_close(two["evaluated"][name], evaluated(*EVALUATED[name]), equal_nan=True)
 
 
 def test_torchruns_number_of_processes_takes_precedence(monkeypatch):

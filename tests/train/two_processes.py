@@ -15,7 +15,7 @@ from gtcourse.encodings import AddRandomWalks, AddShortestPaths, encode, encode_
 from gtcourse.graphs import DenseLoader, open_graphs
 from gtcourse.graphs.batch import MISSING_LABEL
 from gtcourse.models import CGT, GIN, GRPE, CGTConfig, GINConfig, GRPEConfig
-from gtcourse.train.loop import fit
+from gtcourse.train.loop import device, evaluate, fit
 from gtcourse.train.tasks import graph_regression, node_classification
 from tests.graphs.small import graph_of
 
@@ -54,6 +54,15 @@ MODELS = {
         ),
     ),
 }
+
+
+EVALUATED = {
+    "finite": (2.0,),
+    "not finite in the second process": (torch.nan,),
+    "no known target in the second process": (2.0, (1, 3, 5)),
+    "no known target": (2.0, tuple(range(7))),
+}
+"""Predictions for the graph of the target 1, and graphs whose target is missing."""
 
 
 def graphs(kind: str):
@@ -128,6 +137,33 @@ def weights(folder: Path, until: int | None = None) -> dict[str, torch.Tensor]:
     return model.state_dict()
 
 
+class Sizes(torch.nn.Module):
+    """Predicts the nodes of each graph, and ``wrong`` for that of the target 1."""
+
+    def __init__(self, wrong: float):
+        super().__init__()
+        self.wrong = torch.nn.Parameter(torch.tensor(wrong))
+
+    def forward(self, batch):
+        return batch.sizes.float().where(batch.y != 1, self.wrong)
+
+
+def evaluated(wrong: float, unknown: tuple[int, ...] = ()) -> torch.Tensor:
+    """The error for graphs of which each process has some, -1 if a prediction is not finite."""
+    given = graphs("graph")
+    for number in unknown:
+        given[number].y = torch.tensor([torch.nan])
+    loader = DenseLoader(given, 7)
+    if torch.distributed.is_initialized():
+        loader = loader.shard(torch.distributed.get_rank(), 2, even=False)
+    try:
+        return torch.tensor(evaluate(Sizes(wrong).to(device()), TASKS["graph"], loader)["mae"])
+    except RuntimeError as error:
+        if "is not a finite number" not in str(error):
+            raise
+        return torch.tensor(-1.0)
+
+
 def main() -> None:
     found = {name: gradients(name) for name in MODELS}
     found["accumulated"] = gradients("node targets", accumulate=2)
@@ -136,6 +172,7 @@ def main() -> None:
     with suppress(KeyboardInterrupt):
         weights(folder, until=13)  # of ten an epoch; the checkpoint is of the second after these
     found["parts"] = weights(folder)
+    found["evaluated"] = {name: evaluated(*given) for name, given in EVALUATED.items()}
     if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
         torch.save(found, sys.argv[1])
     if torch.distributed.is_initialized():
