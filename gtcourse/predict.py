@@ -44,6 +44,7 @@ from gtcourse.graphs.batch import GraphBatch, node_axes
 from gtcourse.graphs.dataset import RaggedGraphs, checked, collate
 from gtcourse.graphs.io import read_npz, replacing, require
 from gtcourse.graphs.molecules import (
+    BOND_NUMBERS,
     FEATURES,
     Featurizer,
     canonical_graph,
@@ -195,14 +196,16 @@ class Predictor:
         """The graphs end to end; a ValueError for one that the model cannot read."""
         together = checked(data, None)
         together.check_features(self.model)
-        if self.featurize is zinc_data:
-            for number, graph in enumerate(data):
-                edge_attr = graph.get("edge_attr")  # without it the model says what it reads
-                if edge_attr is not None and (edge_attr == NO_BOND).any():
-                    raise ValueError(
-                        f"graph {number}: edge_attr has category {NO_BOND} at an edge, which means "
-                        "no bond in ZINC's graphs; expected 1 (single), 2 (double) or 3 (triple)."
-                    )
+        bonds = together.columns.get("edge_attr")  # without them the model says what it reads
+        if self.featurize is zinc_data and bonds is not None:
+            is_none = (bonds == BOND_NUMBERS["NONE"]).any(dim=1)  # [ΣE]
+            if is_none.any():
+                graph_of_edge = torch.arange(len(data)).repeat_interleave(together.num_edges)
+                raise ValueError(
+                    f"graph {int(graph_of_edge[is_none][0])}: edge_attr has category "
+                    f"{BOND_NUMBERS['NONE']} at an edge, which means no bond in ZINC's graphs; "
+                    "expected 1 (single), 2 (double) or 3 (triple)."
+                )
         return together
 
     @torch.no_grad()
@@ -400,8 +403,10 @@ class Predictor:
             molecules.append(molecule)
         rows = [*graphs]
         # float64 holds predictions of every precision.
-        values = torch.full((len(smiles), len(self._columns(logits))), torch.nan).double()
-        similarity = torch.full((len(smiles), 1), torch.nan).double()
+        values = torch.full(
+            (len(smiles), len(self._columns(logits))), torch.nan, dtype=torch.float64
+        )
+        similarity = torch.full((len(smiles), 1), torch.nan, dtype=torch.float64)
         if graphs:
             data = [*graphs.values()]
             together = RaggedGraphs.from_data(data, "graph")  # made here, and need no check
@@ -555,9 +560,6 @@ class Predictor:
         return graph, torch.tensor(order).argsort()
 
 
-NO_BOND = 0
-"""The number that ZINC's bond types have for pairs without a bond."""
-
 SIMILAR = 0.3
 """Tanimoto similarity to the nearest training molecule below which you should expect larger errors.
 
@@ -684,6 +686,19 @@ def load(name: str | Path, *, seed: int = 0) -> Predictor:
     return _predictor(record, read_weights(record, path.parent), path.parent)
 
 
+def _same_run(members: Sequence[Predictor]) -> tuple[int, int] | None:
+    """The places of two members with the same weights, which two runs never share; or None.
+
+    Records of the first releases do not say what the weights are.
+    """
+    weights = [member.record.weights for member in members]
+    for number, sha256 in enumerate(weights):
+        earlier = weights.index(sha256)
+        if earlier != number and sha256 != "":
+            return earlier, number
+    return None
+
+
 @dataclass
 class Ensemble:
     """Several runs of one recipe on the same data, with different seeds or folds.
@@ -703,14 +718,12 @@ class Ensemble:
             _check_predictor(member)
         if len(self.members) < 2:
             raise ValueError(f"members has {len(self.members)} predictor(s); expected two or more.")
-        weights = [member.record.weights for member in self.members]
-        for number, sha256 in enumerate(weights):
-            earlier = weights.index(sha256)
-            if earlier != number and sha256 != "":  # not stored in records of the first releases
-                raise ValueError(
-                    f"members {earlier} and {number} are the same run, whose predictions would "
-                    "count twice; expected each run once."
-                )
+        if same := _same_run(self.members):
+            earlier, later = same
+            raise ValueError(
+                f"members {earlier} and {later} are the same run, whose predictions would count "
+                "twice; expected each run once."
+            )
         first, *others = map(_what_it_predicts, self.members)
         for number, other in enumerate(others, start=1):
             for what, value in other.items():
@@ -795,14 +808,13 @@ def load_ensemble(folder: str | Path) -> Ensemble:
             "of several --seed or of --folds."
         )
     common = _what_it_predicts(members[0])
-    folder_of: dict[str, Path] = {}  # by the weights, which two runs never share
+    if same := _same_run(members):
+        earlier, later = same
+        raise ValueError(
+            f"{records[earlier].parent} and {records[later].parent} hold the same run, whose "
+            "predictions would count twice; expected each run once."
+        )
     for path, member in zip(records, members, strict=True):
-        first = folder_of.setdefault(member.record.weights, path.parent)
-        if first != path.parent and member.record.weights != "":  # as of the first releases
-            raise ValueError(
-                f"{first} and {path.parent} hold the same run, whose predictions would count "
-                "twice; expected each run once."
-            )
         for what, value in _what_it_predicts(member).items():
             if value != common[what]:
                 raise ValueError(

@@ -177,6 +177,11 @@ def prepare(
     plan["checksum"] = source.checksum or plan["content"]
     plan["stored"] = [repr(transform) for transform in stored]
     plan = json.loads(json.dumps(plan))  # as it will be read
+    if not (out / META).is_file():  # encodings that do not go together raise before a file is made
+        graphs = (
+            source.graphs[:1] if isinstance(source, GraphDataset) else source.part(slice(0, 1))()
+        )
+        encode(graphs, *stored)
     if not (out / META).is_file() or (out / "parts").exists():  # a finished one may be read-only
         with FileLock(out / ".lock"):
             if not (out / META).is_file():

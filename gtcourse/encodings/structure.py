@@ -199,11 +199,6 @@ class AddRandomWalks(WeightedEncoding):
     pairs: bool = True
     weight: str | None = None
 
-    @property
-    def replaces(self) -> object:
-        """Walks of pairs and of nodes have attributes of their own."""
-        return type(self), self.pairs
-
     def compute(self, pairs: Pairs) -> dict[str, Tensor]:
         weights = self.matrix(pairs)  # [B, n, n]
         degree = weights.sum(dim=-1, keepdim=True)  # [B, n, 1]

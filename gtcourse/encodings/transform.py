@@ -75,14 +75,27 @@ def encode(
 def check_together(transforms: Sequence[BaseTransform]) -> None:
     """Raises a ValueError if an encoding does not go with another one of the transforms."""
     encodings = [transform for transform in transforms if isinstance(transform, Encoding)]
-    for number, encoding in enumerate(encodings):
+    for encoding in encodings:
         encoding.check_beside(encodings)
-        for other in encodings[:number]:
-            if repr(other) != repr(encoding) and other.replaces == encoding.replaces:
-                raise ValueError(
-                    f"{other!r} and {encoding!r} set the same attribute of a graph, which can hold "
-                    "one of them; expected one of the two."
-                )
+
+
+def _check_names(
+    encoding: Encoding, computed: Mapping[str, Tensor], set_by: dict[str, Encoding]
+) -> None:
+    """Raises a ValueError if another encoding of the same call has set one of these attributes.
+
+    Args:
+        encoding: what has computed them.
+        computed: the attributes by their names.
+        set_by: which encoding has set each attribute, to which these are added.
+    """
+    for name in computed:
+        first = set_by.setdefault(name, encoding)
+        if repr(first) != repr(encoding):
+            raise ValueError(
+                f"{first!r} and {encoding!r} both set {name} of a graph, which can hold one of "
+                "them; expected one of the two."
+            )
 
 
 def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
@@ -91,6 +104,7 @@ def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
     attributes = {encoding.reads for encoding in encodings}
     if "edge_attr" in attributes:
         attributes -= {None}  # encodings that read no attribute are computed along with the others
+    set_by: dict[str, Encoding] = {}
     bar = tqdm(
         total=len(graphs) * len(attributes),
         desc=", ".join(type(encoding).__name__ for encoding in encodings),
@@ -111,10 +125,12 @@ def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
             for members in _of_one_size(ragged.num_nodes):
                 batch = ragged.batch(members)
                 pairs = Pairs(batch.adjacency, batch.edge_attr)
-                computed = set()
+                computed: set[str] = set()
                 for encoding in together:
-                    for name, values in encoding.compute(pairs).items():
-                        computed.add(name)
+                    of_encoding = encoding.compute(pairs)
+                    _check_names(encoding, of_encoding, set_by)
+                    computed |= of_encoding.keys()
+                    for name, values in of_encoding.items():
                         # A copy each: a view would keep the whole stack alive, and be saved too.
                         for i, value in zip(members.tolist(), values, strict=True):
                             encoded[i][name] = value.clone().to(graphs[i].edge_index.device)
@@ -187,6 +203,7 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
     check_together(transforms)
     pairs = Pairs(batch.adjacency, batch.edge_attr)
     computed: dict[str, Tensor] = {}
+    set_by: dict[str, Encoding] = {}
     for transform in transforms:
         if not computed_in_batches(transform, batch.mask.device):
             raise ValueError(
@@ -198,7 +215,9 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
                 f"{transform!r} reads {transform.reads!r}, which a batch does not hold; expected "
                 'weight="edge_attr", or the encoding stored with the graphs.'
             )
-        computed |= transform.compute(pairs)
+        of_transform = transform.compute(pairs)
+        _check_names(transform, of_transform, set_by)
+        computed |= of_transform
     if "distance" in computed:  # a padded node has none, not even to itself
         computed["distance"] = computed["distance"].where(batch.pair_mask, UNREACHABLE)
     stored = {
@@ -299,11 +318,6 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
     def reads(self) -> str | None:
         """The name of the edge attribute that it is computed from, or None."""
         return "edge_attr" if self.reads_edge_attr else None
-
-    @property
-    def replaces(self) -> object:
-        """Equal for two encodings of which the second would replace what the first has set."""
-        return type(self)
 
     def check_beside(self, others: Sequence[Encoding]) -> None:
         """Raises a ValueError if this encoding does not go with others of the same call."""

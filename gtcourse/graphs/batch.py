@@ -129,12 +129,15 @@ class GraphBatch:
 
     @classmethod
     def of_checked(cls, **fields: Any) -> GraphBatch:
-        """A batch of graphs that were checked before; all its fields are given.
+        """A batch of graphs whose edges were checked before; all its fields are given.
 
-        The checks read all edges, and would take longer in each step than padding the graphs.
+        Types and shapes are checked here as well. The values of all edges are not read again, which
+        would take longer in each step than padding the graphs.
         """
         batch = object.__new__(cls)
         vars(batch).update(fields)
+        batch._check_types()
+        batch._check_shapes()
         return batch
 
     def _check_types(self) -> None:
@@ -153,9 +156,9 @@ class GraphBatch:
                     f"{name} is on {value.device}, and x is on {self.x.device}; expected all on "
                     "one device."
                 )
-        for name in LEAST.keys() & self.encodings.keys():
-            dtype = self.encodings[name].dtype
-            if dtype.is_floating_point:
+        for name, value in self.encodings.items():
+            if name in LEAST and not is_category(name, value.dtype):
+                dtype = value.dtype
                 raise ValueError(f"the encoding {name!r} is {dtype}; expected integers.")
 
     def _check_edges(self) -> None:
@@ -307,6 +310,13 @@ class GraphBatch:
         }
         encodings = {name: function(tensor) for name, tensor in self.encodings.items()}
         return type(self).of_checked(**vars(self) | fields | {"encodings": encodings})
+
+
+def is_category(name: str, dtype: torch.dtype) -> bool:
+    """Whether an encoding of :data:`LEAST` may have this type: integers, or bool for ``ring``."""
+    if dtype == torch.bool:
+        return name == "ring"
+    return not (dtype.is_floating_point or dtype.is_complex)
 
 
 def clipped(distance: Tensor, largest: int) -> Tensor:

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Batch, Data
 
 from gtcourse.graphs.arguments import TARGET_AXES, Target, check_target, is_one_of
-from gtcourse.graphs.batch import ENCODINGS, LEAST, MISSING_LABEL, GraphBatch
+from gtcourse.graphs.batch import ENCODINGS, LEAST, MISSING_LABEL, GraphBatch, is_category
 from gtcourse.messages import shown
 
 ROW_OF = {"x": "node", "edge_attr": "edge"}
@@ -226,6 +226,8 @@ def _fault_of_edges(edge_index: Tensor, num_nodes: Tensor) -> str | None:
 
 def _fault_of_values(name: str, values: Tensor) -> str | None:
     """What is wrong with the values of an attribute of one graph or of several."""
+    if name in LEAST and not is_category(name, values.dtype):
+        return f"of {values.dtype}; expected integers"
     if values.dtype.is_floating_point:
         return _fault_of_floats(name, values)
     return _fault_of_integers(name, values)
@@ -233,8 +235,6 @@ def _fault_of_values(name: str, values: Tensor) -> str | None:
 
 def _fault_of_floats(name: str, values: Tensor) -> str | None:
     """What is wrong with the numbers of an attribute."""
-    if name in LEAST:
-        return f"of {values.dtype}; expected integers"
     # NaN in a target means that it is missing; in a feature it is an error.
     allowed = ~values.isinf() if name == "y" else values.isfinite()
     if not allowed.all():
@@ -246,8 +246,6 @@ def _fault_of_integers(name: str, values: Tensor) -> str | None:
     """What is wrong with the integers of an attribute, which are categories or classes."""
     is_bool = values.dtype == torch.bool
     is_complex = values.dtype.is_complex
-    if name in LEAST and (is_complex or (is_bool and name != "ring")):
-        return f"of {values.dtype}; expected integers"
     if name in ("x", "edge_attr", "y") and (is_complex or is_bool):
         return f"of {values.dtype}; expected integers or floats"
     if values.numel() == 0 or is_complex or is_bool:

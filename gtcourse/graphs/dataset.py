@@ -12,7 +12,7 @@ Shapes:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Integral
@@ -431,13 +431,12 @@ class RaggedGraphs(Sequence[Data]):
             axes_of_values = [1] * (values.dim() - padding.dim())
             return values.masked_fill(padding.view(*padding.shape, *axes_of_values), fill)
 
-        if self.dtypes and self.device.type == "cpu":  # a folder, whose values were not read before
-            self._check_ends([ends[index["edge"]] for ends in self.edge_index], real, count, rows)
-
         # The first edge of each pair, B E for a pair without one. Padded edges are sent to one
         # more place behind all pairs.
         graph = torch.arange(B, device=self.device)[:, None]
         source, destination = (ends[index["edge"]].long() for ends in self.edge_index)  # [B, E]
+        if self.dtypes and self.device.type == "cpu":  # a folder, whose values were not read before
+            self._check_ends((source, destination), real["edge"], count["node"], index["graph"])
         pair = (graph * N + source) * N + destination
         pair = pair.masked_fill(~real["edge"], B * N * N).flatten()  # [B E]
         first = torch.full((B * N * N + 1,), B * E, device=self.device)
@@ -477,25 +476,25 @@ class RaggedGraphs(Sequence[Data]):
     def _check_ends(
         self,
         ends: Sequence[Tensor],
-        real: Mapping[str, Tensor],
-        count: Mapping[str, Tensor],
-        rows: Tensor,
+        is_edge: Tensor,
+        num_nodes: Tensor,
+        graphs: Tensor,
     ) -> None:
         """Raises a ValueError if an edge of a batch leads to a node that its graph does not have.
 
         Args:
             ends: the sources and the destinations of the edges, ``[B, E]`` each.
-            real: True where there is an edge, not padding, for the level "edge", ``[B, E]``.
-            count: the number of nodes of each graph, for the level "node", ``[B, 1]``.
-            rows: the numbers of the graphs, ``[B]``.
+            is_edge: True where there is an edge, not padding, ``[B, E]``.
+            num_nodes: the number of nodes of each graph, ``[B, 1]``.
+            graphs: the numbers of the graphs in the folder, whatever their split, ``[B]``.
         """
         for values in ends:
-            outside = real["edge"] & ((values < 0) | (values >= count["node"]))
+            outside = is_edge & ((values < 0) | (values >= num_nodes))
             if outside.any():
                 row, edge = outside.nonzero()[0].tolist()
                 raise ValueError(
-                    f"graph {int(rows[row])} of the folder has an edge of node "
-                    f"{int(values[row, edge])}; expected 0 to {int(count['node'][row]) - 1}. The "
+                    f"graph {int(graphs[row])} of the folder has an edge of node "
+                    f"{int(values[row, edge])}; expected 0 to {int(num_nodes[row]) - 1}. The "
                     "files are damaged: delete the folder and prepare it again."
                 )
 

@@ -135,15 +135,25 @@ def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
     _check_sizes(num_nodes, num_edges, edge_index)
     target = check_target(_text(arrays, "target", "graph"))
     rows = {"graph": len(num_nodes), "edge": int(num_edges.sum()), "node": int(num_nodes.sum())}
-    named = {key: level for level in rows for key in _words(arrays, f"{level}_attributes") or ()}
+    named: dict[str, str] = {}
+    for level_of_list in rows:
+        for key in _words(arrays, f"{level_of_list}_attributes") or ():
+            first = named.setdefault(key, level_of_list)
+            if first != level_of_list:
+                raise ValueError(
+                    f"{first}_attributes and {level_of_list}_attributes both name {key}; expected "
+                    "it in one of them."
+                )
     for key, given in named.items():
         if ALIASES.get(key, key) not in arrays:
             raise ValueError(f"{given}_attributes names {key}, which is no array; expected one.")
-        if known_level(key, target) not in (None, given):
+        known = known_level(key, target)
+        if known == "pair":
             raise ValueError(
-                f"{given}_attributes names {key}; expected it in {known_level(key, target)}_"
-                "attributes."
+                f"{given}_attributes names {key}; expected no encoding of pairs in a graph file."
             )
+        if known not in (None, given):
+            raise ValueError(f"{given}_attributes names {key}; expected it in {known}_attributes.")
     columns: dict[str, Tensor] = {}
     levels: dict[str, str] = {}
     for key, values in arrays.items():
@@ -242,11 +252,11 @@ def _as_read(name: str, values: np.ndarray) -> Tensor:
     given = values
     with np.errstate(over="ignore"):  # infinity is reported with the graph that has it
         values = values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
-    if name == "y" and ((values == 0) & (given != 0)).any():
-        lost = given[(values == 0) & (given != 0)].flat[0]
+    lost = given[(values == 0) & (given != 0)] if name == "y" else np.empty(0)
+    if lost.size:
         raise ValueError(
-            f"y has the value {lost:g}, which is 0 in single precision; expected 0, or larger "
-            "numbers: in another unit, for instance."
+            f"y has the value {lost.flat[0]:g}, which is 0 in single precision; expected 0, or "
+            "larger numbers: in another unit, for instance."
         )
     tensor = torch.from_numpy(values)
     return tensor[:, None] if name in ("x", "edge_attr") and tensor.dim() == 1 else tensor
@@ -492,8 +502,8 @@ def _check_content(path: Path, values: np.ndarray, stored: Mapping[str, Any]) ->
     for what, value in found.items():
         if stored.get(what, value) != value:
             raise ValueError(f"its {what} is {value}, not {stored[what]}")
-    of_graphs = stored["level"] == "graph"
-    if of_graphs and stored.get("sha256") not in (None, file_sha256(path)):
+    expected = stored.get("sha256")
+    if expected is not None and file_sha256(path) != expected:
         raise ValueError("its values are not those that were written")
 
 
@@ -528,7 +538,8 @@ def join_parts(folder: Path, parts: Sequence[Path], meta: Mapping[str, Any]) -> 
         with replacing(folder / f"{name}.npy") as temporary, open(temporary, "wb") as file:
             np.save(file, values, allow_pickle=False)
         columns[name] |= _description(values)
-        if columns[name]["level"] == "graph":  # small, and read when the folder is opened
+        # Small files, which are read when the folder is opened; fingerprints are not, for instance.
+        if columns[name]["level"] == "graph" and name in ("num_nodes", "num_edges", "y", "split"):
             columns[name]["sha256"] = file_sha256(folder / f"{name}.npy")
     with replacing(folder / META) as temporary:
         content = json.dumps({"format": FORMAT, **meta, "columns": columns}, indent=1)

@@ -34,6 +34,8 @@ class DenseLoader:
         batch_size: graphs in a batch; the last may be smaller.
         device: where the batches are.
         shuffle: a new order each epoch, a function of ``seed`` and the epoch alone.
+        seed: of the order; without ``shuffle`` it has no effect, so that one call can make the
+            loaders of all splits.
         buckets: the data are sorted by size into this many buckets of (almost) equal count, and
             each batch comes from one of them: less padding, but a batch's graphs are similar in
             size. At most one for each full batch. With 1, the default here and on the command
@@ -67,11 +69,6 @@ class DenseLoader:
         buckets = whole_number("buckets", buckets, 1)
         seed = whole_number("seed", seed, 0)
         check_bools(shuffle=shuffle, drop_last=drop_last, static_shapes=static_shapes)
-        if seed != 0 and not shuffle:
-            raise ValueError(
-                f"seed is {seed}, which has no effect without shuffle; expected shuffle=True, or "
-                "no seed."
-            )
         if then is not None:
             check_function("then", then, 1, "a function of a batch")
         check_device(device)

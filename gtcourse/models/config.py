@@ -68,8 +68,8 @@ class Config:
             field.name: repr(field.default) for field in fields(cls) if field.default is not MISSING
         }
         completed = defaults | dict(recorded)
-        for name in defaults.keys() & {*CATEGORIES}:
-            if completed[name].isdecimal():
+        for name in CATEGORIES:
+            if name in defaults and completed[name].isdecimal():
                 completed[name] = repr(as_columns(int(completed[name])))
         return completed
 

@@ -57,6 +57,7 @@ from gtcourse.encodings import (
 )
 from gtcourse.encodings.prepare import prepare, process_pool
 from gtcourse.encodings.spectral import laplacian, laplacian_eigenvectors
+from gtcourse.encodings.transform import Pairs
 from gtcourse.graphs import (
     MISSING_LABEL,
     DenseLoader,
@@ -305,6 +306,20 @@ ARRAYS = [
                 }
             ),
             "node_attributes names edge_attr; expected it in edge_attributes.",
+        ),
+        (
+            "distances among the attributes of nodes",
+            lambda a: a | {"distance": np.zeros(6, int), "node_attributes": np.array(["distance"])},
+            "node_attributes names distance; expected no encoding of pairs in a graph file.",
+        ),
+        (
+            "one name for graphs and for nodes",
+            lambda a: (
+                a
+                | {"extra": np.zeros(6, int)}
+                | {f"{level}_attributes": np.array(["extra"]) for level in ("graph", "node")}
+            ),
+            "graph_attributes and node_attributes both name extra; expected it in one of them.",
         ),
         (
             "a name in a list",
@@ -2632,6 +2647,14 @@ def changed_batch(**attributes: torch.Tensor) -> Batch:
     return batch
 
 
+class OwnRings(AddRings):
+    """An encoding of a reader, whose values are for another number of nodes than a batch has."""
+
+    def compute(self, pairs: Pairs) -> dict[str, torch.Tensor]:
+        ring = super().compute(pairs)["ring"]
+        return {"ring": torch.nn.functional.pad(ring, (0, 4, 0, 4))}
+
+
 KINDS = [
     *(
         (f"a PyG batch with {what}", call(collate, changed_batch(**attributes)), says)
@@ -2701,15 +2724,22 @@ KINDS = [
         call(replace, collate(CHAINS), encodings={"distance": torch.zeros(3, 3, 3)}),
         "the encoding 'distance' is torch.float32; expected integers.",
     ),
+    *(
+        (
+            f"degrees of {dtype} in a batch",
+            call(
+                replace,
+                collate(CHAINS),
+                encodings={"in_degree": torch.zeros(3, 3, dtype=dtype)},
+            ),
+            f"the encoding 'in_degree' is {dtype}; expected integers.",
+        )
+        for dtype in (torch.bool, torch.complex64)
+    ),
     (
         "targets on another device",
         call(replace, collate(CHAINS), y=torch.zeros(3, device="meta")),
         "y is on meta, and x is on cpu; expected all on one device.",
-    ),
-    (
-        "a seed without shuffling",
-        call(DenseLoader, CHAINS, 2, seed=5),
-        "seed is 5, which has no effect without shuffle; expected shuffle=True, or no seed.",
     ),
     (
         "a checksum that is a number",
@@ -2719,19 +2749,29 @@ KINDS = [
     (
         "two encodings for one attribute",
         call(encode, CHAINS, AddRings(6), AddRings(8)),
-        "AddRings(max_size=6) and AddRings(max_size=8) set the same attribute of a graph, which c",
+        "AddRings(max_size=6) and AddRings(max_size=8) both set ring of a graph, which can hold on",
     ),
     (
         "two encodings for one attribute of a batch",
         call(encode_batch, collate(CHAINS), AddShortestPaths(), AddShortestPaths(max_distance=2)),
-        "set the same attribute of a graph, which can hold one of them; expected one of the two.",
+        "both set distance of a graph, which can hold one of them; expected one of the two.",
+    ),
+    (
+        "two classes of encodings for one attribute",
+        call(encode, CHAINS, AddRings(6), OwnRings(6)),
+        "OwnRings(max_size=6) both set ring of a graph, which can hold one of them; expected one ",
+    ),
+    (
+        "an own encoding of another number of nodes",
+        call(encode_batch, collate(CHAINS), OwnRings(6)),
+        "the encoding 'ring' is [3, 7, 7] and mask is [3, 3]; expected [3, 3, 3, …].",
     ),
     (
         "two encodings for one file of a folder",
         lambda folder: partial(
             prepare, three_chains(), folder / "new", stored=[AddRings(6), AddRings(8)]
         ),
-        "set the same attribute of a graph, which can hold one of them; expected one of the two.",
+        "both set ring of a graph, which can hold one of them; expected one of the two.",
     ),
     ("a weight without a name", call(AddSVD, 2, weight=""), "weight is ''; expected a name, or No"),
     (
@@ -2759,6 +2799,13 @@ KINDS = [
         "a bond of no type",
         predicted([Data(x=zeros(2, 1), edge_index=EDGES, edge_attr=zeros(2, 1))]),
         "graph 0: edge_attr has category 0 at an edge, which means no bond in ZINC's graphs; expe",
+    ),
+    (
+        "a bond of no type in the second molecule",
+        predicted(
+            [Data(x=zeros(2, 1), edge_index=EDGES, edge_attr=zeros(2, 1) + kind) for kind in (1, 0)]
+        ),
+        "graph 1: edge_attr has category 0 at an edge, which means no bond in ZINC's graphs; expe",
     ),
     *(
         (f"a budget that is {value!r}", call(budget, cpu=1, gpu=value), says)

@@ -5,6 +5,7 @@ The numbers of the results pages are written from the records (``tools/result_pr
 
 import ast
 import re
+from dataclasses import replace
 from statistics import mean, median, stdev
 
 import nbformat
@@ -20,13 +21,20 @@ from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.recipes import get_recipe
 from tools.pages import experiment, listed
 from tools.paths import NOTEBOOKS, ROOT, TEXTS
-from tools.result_tables import VARIANTS
+from tools.result_tables import RESULTS, VARIANTS, not_run, read_results, results
 
 
 def test_the_cosine_schedule_ends_two_deviations_above_the_published_error():
     published, deviation = get_recipe("gatedgcn-pe/zinc").paper_result["test_mae"]
     (cosine,) = (r for r in read_records(VARIANTS) if r.name == "gatedgcn-pe/zinc-cosine")
     assert round((cosine.result["test_mae"] - published) / deviation) == 2
+
+
+def test_a_recipe_without_a_printed_size_is_not_about_nothing():
+    found = [each for each in results(read_results([RESULTS])) if each.recipe.name[:4] == "egt-"]
+    assert "| about " in not_run(found)
+    unknown = [replace(each, recipe=replace(each.recipe, paper_parameters=None)) for each in found]
+    assert "| about " not in not_run(unknown)
 
 
 def test_ignored_bond_types_raise_the_error_for_every_number_of_rounds():

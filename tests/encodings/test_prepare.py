@@ -225,6 +225,29 @@ def test_an_edge_of_a_folder_to_no_node_of_its_graph_raises(tmp_path, end):
         list(DenseLoader(open_graphs(tmp_path).train, 6))
 
 
+def test_a_damaged_edge_is_of_a_graph_of_the_folder_not_of_its_split(tmp_path):
+    data = numbered(6, [0, 1, 0, 1, 1, 2])
+    prepare(data, tmp_path, stored=(), progress=False)
+    damaged = 3  # the second graph of its split
+    assert data.graphs[damaged].num_edges > 0
+    values = np.load(tmp_path / "source.npy")
+    values[sum(graph.num_edges for graph in data.graphs[:damaged])] = 200
+    np.save(tmp_path / "source.npy", values)
+    with pytest.raises(ValueError, match="graph 3 of the folder has an edge of node 200"):
+        list(DenseLoader(open_graphs(tmp_path).val, 6))
+
+
+def test_only_the_sizes_targets_and_split_of_a_folder_are_hashed(tmp_path):
+    data = numbered(6)
+    for graph in data.graphs:
+        graph.fingerprint = torch.zeros(1, 4)
+    prepare(data, tmp_path, stored=(), progress=False)
+    columns = json.loads((tmp_path / "graphs.json").read_text())["columns"]
+    assert columns["fingerprint"]["level"] == "graph"
+    hashed = {name for name, column in columns.items() if "sha256" in column}
+    assert hashed == {"num_nodes", "num_edges", "y", "split"}
+
+
 @pytest.mark.slow
 def test_two_processes_write_the_same_bytes(layout, unbroken, tmp_path):
     with process_pool(2) as executor:

@@ -1,6 +1,7 @@
 """What all encodings have in common."""
 
 import copy
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -113,3 +114,22 @@ def test_encodings_with_attributes_of_their_own_and_repeated_ones_go_together():
     (encoded,) = enc.encode([graph], *walks, enc.AddRings(6), enc.AddRings(6))
     assert encoded.random_walks.shape == (3, 3, 2)
     assert encoded.rwse.shape == (3, 3)
+
+
+@dataclass(eq=False)
+class Named(enc.Encoding):
+    """An encoding of a reader, whose attribute has a name that depends on a field."""
+
+    on_device = True
+    k: int
+
+    def compute(self, pairs):
+        return {f"mine{self.k}": pairs.adjacency.sum(dim=-1, keepdim=True).float()}
+
+
+def test_two_encodings_of_one_class_may_set_two_attributes():
+    graph = graph_of(3, [(0, 1), (1, 0)], seed=0)
+    (encoded,) = enc.encode([graph], Named(1), Named(2), Named(2))
+    assert {"mine1", "mine2"} < {*encoded.keys()}
+    batch = enc.encode_batch(collate([graph]), Named(1), Named(2), Named(2))
+    assert {"mine1", "mine2"} < {*batch.encodings}

@@ -29,6 +29,13 @@ def test_each_epoch_has_every_graph_once(count, batch_size, buckets, shuffle):
         assert seen.tolist() == list(range(count))
 
 
+def test_one_call_makes_the_loaders_of_all_splits():
+    """A seed has no effect without shuffling."""
+    train, val = (DenseLoader(numbered(9), 4, shuffle=shuffle, seed=1) for shuffle in (True, False))
+    assert torch.cat([batch.y for batch in val]).tolist() == [*range(9)]
+    assert torch.cat([batch.y for batch in train]).tolist() != [*range(9)]
+
+
 def test_order_depends_only_on_seed_and_epoch():
     def order(seed, epoch):
         loader = DenseLoader(numbered(30), 4, shuffle=True, seed=seed)
