@@ -572,14 +572,18 @@ function loadWhenNear() {
   }
 }
 
-// What a picture says gets longer and shorter while it is played with. It keeps the height that it has had at
-// a width of the window, so that the text below it stays where it is. pictures.css reserves most of it at once.
+// What a picture says gets longer and shorter while it is played with. It keeps the largest height that it has had at
+// a width of its place, so that the text below it stays where it is. pictures.css reserves most of it at once.
 function keepHeight(place) {
   let width = 0;
+  const keep = () => {
+    if (width) place.style.minHeight = `${place.getBoundingClientRect().height}px`;
+  };
   new ResizeObserver(() => {
-    const isNew = place.offsetWidth !== width;
+    if (place.offsetWidth === width) return keep();
     width = place.offsetWidth;
-    if (width) place.style.minHeight = isNew ? "" : `${place.getBoundingClientRect().height}px`;
+    place.style.minHeight = "";
+    requestAnimationFrame(keep);  // when it has been drawn for the new width
   }).observe(place);
 }
 

@@ -158,6 +158,13 @@ function terms(query, slips = []) {
 
 const [RUN_TIMES, CHAPTER_TIMES] = ["book/results/runs.html#the-records", "book/how_to_read.html#how-long-the-pages-take-to-run"];
 const ORDER = "notebooks/01_self_attention.html#order-does-not-matter";
+const EDGES = "\\bedge (features?|attributes?)\\b";
+const WITH_EDGES = {
+  graphormer: "notebooks/06_graphormer.html#edges-along-the-shortest-path",
+  egt: "notebooks/07_egt.html#a-vector-for-every-pair",
+  grpe: "notebooks/08_grpe.html#relations",
+  csa: "notebooks/09_csa.html#edges-inside-the-message",
+};
 
 // What students type where the book has other words or signs, and the sections that answer it.
 const LEADS = [
@@ -168,23 +175,21 @@ const LEADS = [
   [/^data ?sets?$/, "notebooks/data.html"],
   [/vanishing|saturat/, "notebooks/01_self_attention.html#why-divide-by-the-square-root", "notebooks/02_transformer.html#what-goes-wrong-in-a-deep-stack"],
   [/^why (do |does |we |you |one )*(scale|divide|normali[sz]e)\b.*\b(dot|products?|logits?|scores?|attention)\b/, "notebooks/01_self_attention.html#why-divide-by-the-square-root"],
-  [/^multi.?head|^(how many|number of|several|multiple) (attention )?heads?\b/, "notebooks/01_self_attention.html#several-heads"],
+  [/^multi.?head|^(how many|number of|several|multiple) (attention )?heads?\b(?!.*\b(graphormer|egt|grpe|csa)\b)/, "notebooks/01_self_attention.html#several-heads"],
   [/\bbatch(es|ing)?\b.*\b(sizes|different|variable|padd\w*)\b|\bgraphs of (different|several) sizes/, "notebooks/01_self_attention.html#batches-and-padding"],
   [/permutation.?equivarian\w*$|\border of (the )?(tokens|nodes|atoms)/, ORDER],
   [/^sinusoid|^sines? and cosines?/, "notebooks/02_transformer.html#a-vector-for-each-position"],
   [/\b(embeddings?|nodes|representations?|features?)\b.*\b(same|similar|identical|alike)$/, "notebooks/03_message_passing.html#over-smoothing"],
   [/random.?walk.*\b(pe|se|encodings?)\b/, "notebooks/04_positional_encodings.html#random-walks", "book/glossary.html#term-RWSE"],
-  [/\begt\b.*\bedge (features?|attributes?)|\bedge (features?|attributes?)\b.*\begt\b/, "notebooks/07_egt.html#a-vector-for-every-pair"],
-  [/\bgrpe\b.*\bedge (features?|attributes?)|\bedge (features?|attributes?)\b.*\bgrpe\b/, "notebooks/08_grpe.html#relations"],
-  [/\bcsa\b.*\bedge (features?|attributes?)|\bedge (features?|attributes?)\b.*\bcsa\b/, "notebooks/09_csa.html#edges-inside-the-message"],
+  ...Object.entries(WITH_EDGES).map(([model, url]) => [RegExp(`\\b${model}\\b.*${EDGES}|${EDGES}.*\\b${model}\\b`), url]),
   [/\b(shortest.?paths?|distances?)\b.*\b(encodings?|bias(es)?|embeddings?)$/, "notebooks/06_graphormer.html#distance-as-an-attention-bias"],
   [/^(node )?degrees? (encodings?|centrality|embeddings?)/, "notebooks/06_graphormer.html#centrality-how-many-edges", "book/glossary.html#term-centrality-encoding"],
   [/\bgat(e|es|ing)\b.*\begt\b|\begt\b.*\bgat(e|es|ing)\b/, "notebooks/07_egt.html#bias-clip-and-gate", "notebooks/07_egt.html#the-gate-and-the-pairs-on-three-kinds-of-data"],
-  [/^(compare|comparison of|differences? between) (all )?(the )?models$/, "notebooks/10_one_framework.html#nine-models-in-two-tables", "book/which_model.html"],
-  [/\b(which|important|relevant) (atoms?|nodes?)\b|\b(atom|node) importance/, "notebooks/11_what_attention_sees.html#what-the-prediction-depends-on"],
+  [/^(compare|comparison of|differences? between) (all )?(the )?models$/, "notebooks/10_one_framework.html#nine-models-side-by-side", "book/which_model.html"],
+  [/\b(important|relevant) (atoms?|nodes?)\b|\bwhich (atoms?|nodes?) ((are|is) )?(most )?(important|relevant|matter|decide)|\b(atom|node) importance/, "notebooks/11_what_attention_sees.html#what-the-prediction-depends-on"],
   [/^(multi.?|several |many )gpus?\b|^distributed|^(ddp|data.?parallel\w*)$/, "notebooks/12_from_a_laptop_to_a_cluster.html#several-processes-several-machines"],
   [/^(qm[789]|md17|molecule.?net|tox21|moses)\b/, "notebooks/data.html#the-published-data-sets", "notebooks/data.html"],
-  [/\bnans?\b|\bloss\b.*\b(explodes?|diverges?|infinite)\b|^training diverge/, "book/results/divergence.html", "notebooks/02_transformer.html#debugging-clinic"],
+  [/\b(loss|training|gradients?)\b.*\b(nans?|explodes?|diverge\w*|infinite)\b|^nans?( loss)?$/, "book/results/divergence.html", "notebooks/02_transformer.html#debugging-clinic"],
   [/\bonnx\b/, "book/onnx.html", "notebooks/your_molecules.html#run-a-model-without-python"],
   [/^(solutions?|answers?|hints?)( (to|of|for) (the )?exercises?)?$/, "book/how_to_read.html#exercises"],
   [/^o\W*n\W*(2|²)\W*$|quadratic|complexity/, "notebooks/03_message_passing.html#what-it-costs"],
@@ -193,7 +198,7 @@ const LEADS = [
   [/^laplacian eigen.?vectors?$/, "notebooks/04_positional_encodings.html#the-laplacian"],
   [/^edge.?(channels?|embeddings?)$/, "notebooks/07_egt.html#a-vector-for-every-pair", "notebooks/07_egt.html#attention-updates-the-pairs"],
   [/^neighbou?r(s|hoods?)?$/, "notebooks/03_message_passing.html#one-node-at-a-time"],
-  [/\bedge (features?|attributes?)$/, "notebooks/06_graphormer.html#edges-along-the-shortest-path"],
+  [/^(use |using )?edge (features?|attributes?)$/, WITH_EDGES.graphormer],
   [/^(skip|shortcut) connections?$/, "book/glossary.html#term-residual-connection"],
   [/^(graph)?gps$/, "book/after.html#message-passing-and-attention-side-by-side-gps"],
   [/^(how (do|can) i |how to )?(install|set ?up)|^(pip|conda)\b/, "book/intro.html#a-first-prediction", "book/how_to_read.html#three-ways-to-use-the-book"],
@@ -517,7 +522,7 @@ function sectionsWith(question, slips, missing) {
     } else if (section.names) total /= 2;  // a short definition, of another term, that uses the word
     // For a single word, an exercise or an erratum with the word in its title comes after what explains it.
     const alone = asked.length === 1 ? 6 : 1;
-    if (section.title.startsWith("Exercise")) total /= 3 * alone;
+    if (section.title.startsWith("Exercise")) total /= 4 * alone;
     else if (section.url.startsWith("notebooks/errata")) total /= alone;
     total += 0.2 * telling.filter((word) => page.has(word)).length;
     return total * weight(section.url);

@@ -651,19 +651,22 @@ def test_without_an_atom_nothing_is_compared_with_the_exact_value(explainer):
     assert host.locator(".of-whole").count() == 0
 
 
-def test_the_three_largest_weights_of_a_row_are_named(explainer, page):
-    """In a window that becomes a small one's, a laptop's and a larger one's."""
+@pytest.mark.parametrize("opened_at", [1024, 1440])
+def test_the_three_largest_weights_of_a_row_are_named(explainer, page, opened_at):
+    """In a small window, a laptop's and a larger one; opened in the smallest and in the largest."""
     state = "model=csa&molecule=diazepam&layer=1&channel=35&atom=C4&to=N5"
     _, attention = load(MODELS[3]).predict([SMILES[1]], return_attention=True)
     atoms = [atom.GetSymbol() for atom in Chem.MolFromSmiles(SMILES[1]).GetAtoms()]
     names = [f"{atoms[at]}{at}" for at in attention[0][0, 34, 4].topk(3).indices.tolist()]
     sizes = [{"width": width, "height": 800} for width in (1024, 1280, 1440)]
-    page.set_viewport_size(sizes[-1])
+    first = {"width": opened_at, "height": 800}
+    page.set_viewport_size(first)
     host = explainer(f"#{state}")
     for size in sizes:
         page.set_viewport_size(size)
         page.evaluate(FRAMES)
         assert {*names} <= {*host.locator(".at-column").all_text_contents()}, size
+    page.set_viewport_size(first)
     host = explainer(f"#{state}&beside=graphormer")
     panel = host.locator(".panel").first
     for size in sizes:
@@ -1168,8 +1171,10 @@ def test_the_marks_of_mirror_images_are_explained_and_left_out_by_a_button(expla
     assert "smiles=CC%28C%29Cc1ccc%28cc1%29C%28C%29C" in page.evaluate("location.hash")
 
 
-def test_the_list_of_molecules_stays_on_the_page(explainer, page):
-    """In a window that becomes narrower, down to a phone's."""
+@pytest.mark.parametrize("opened_at", [1280, 390])
+def test_the_list_of_molecules_stays_on_the_page(explainer, page, opened_at):
+    """Opened on a laptop and on a phone, and in a window that becomes narrower."""
+    page.set_viewport_size({"width": opened_at, "height": 800})
     host = explainer()
     host.locator(".picker > summary").click()
     for width in (1280, 1024, 768, 390):
