@@ -275,6 +275,18 @@ def test_a_results_figure_can_be_enlarged(phone, book):
     assert phone.locator("dialog.enlarged img").bounding_box()["width"] > 1.4 * shown
 
 
+def test_the_caption_of_an_enlarged_figure_is_as_wide_as_the_phone(phone, book):
+    phone.goto(f"{book}/notebooks/03_message_passing.html")
+    phone.evaluate("window.bookReady")
+    phone.locator("#figure-3-3").get_by_role("button", name="Enlarge").click()
+    frame = phone.locator("dialog.enlarged > div")
+    assert frame.evaluate("frame => frame.scrollWidth > frame.clientWidth + 100")
+    for scrolled in (0, 100, 1000):
+        frame.evaluate("(frame, to) => frame.scrollTo(to, 0)", scrolled)
+        box = phone.locator("dialog.enlarged figcaption").bounding_box()
+        assert 0 <= box["x"] < box["x"] + box["width"] <= PHONE["width"], scrolled
+
+
 RINGED = "Attention of the ringed atom of aspirin"  # the caption of a drawing with a scale
 
 

@@ -65,6 +65,7 @@
     const turned = degrees * Math.PI / 180;
     find("input").value = degrees;
     find(".which").textContent = `turned by ${degrees}°`;
+    find("input").setAttribute("aria-valuetext", find(".which").textContent);
     find("[data-flip]").setAttribute("aria-pressed", flipped);
     find(".plane").setAttribute("aria-label", `twelve points on a circle, and axes turned by ${degrees} degrees`);
     find(".plane").innerHTML = `<circle class="round" r="${PLANE}"/>${axis(0, 1, "", "before")}${axis(Math.PI / 2, 1, "", "before")}

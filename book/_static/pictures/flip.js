@@ -106,6 +106,7 @@
     find("[data-flip]").setAttribute("aria-pressed", isFlipped);
     find("[data-channel]").value = channel;
     find(".which").textContent = `channel ${channel} of ${channels}`;
+    find("[data-channel]").setAttribute("aria-valuetext", find(".which").textContent);
     all("[data-molecule]").forEach((button, at) => button.setAttribute("aria-pressed", at === which));
     all("[data-column]").forEach((button, at) => button.setAttribute("aria-pressed", at === column));
     find(".scale").innerHTML = [[nameOf(), ofEntries], ["outputs", ofOutputs]].map(([name, scale]) =>

@@ -6,6 +6,8 @@
   const HEADS = { near: "head 1: neighbours", far: "head 2: all nodes", both: "both heads, averaged" };
   const SCALE = 100;
   const RADIUS = 9;
+  const NAME = 62;  // half the width of a name with a share on a phone
+  const EDGE = 122;  // from the middle of a drawing to its side
   const FINGER = 22;  // the radius of a place to touch
 
   const neighbours = ({ places, edges }) => places.map((_, i) => places.map((_, j) =>
@@ -57,6 +59,8 @@
     <p class="said" role="status"></p>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
+  const within = (x) => Math.max(NAME - EDGE, Math.min(EDGE - NAME, x));
+  const brief = (x) => (x === 0 ? "0" : x < 0.001 ? "< 0.001" : x.toFixed(3));  // beside a node
   const share = (x) => (x === 0 ? "0" : x < 0.001 ? x.toExponential(0).replace("e-", " · 10<sup>−") + "</sup>" : x.toFixed(x < 0.01 ? 4 : 3));
 
   /** The graphs of all heads; nodes of the first are reached by key, and the others by pointer. */
@@ -68,9 +72,9 @@
     const half = Math.max(...at.map(([, y]) => Math.abs(y))) + 3 * RADIUS;
     const lines = graph.edges.map(([i, j]) => `<path class="link" d="M${at[i]}L${at[j]}"/>`).join("");
     all(".heads svg").forEach((svg, first) => {
-      svg.setAttribute("viewBox", `-122 ${-half} 244 ${2 * half}`);
+      svg.setAttribute("viewBox", `${-EDGE} ${-half} ${2 * EDGE} ${2 * half}`);
       svg.innerHTML = `${lines}${at.map(([x, y]) => `<circle class="spot" cx="${x}" cy="${y}" r="${RADIUS}"/>`).join("")}${
-        at.map(([x, y], node) => `<text class="called" x="${Math.max(-100, Math.min(100, x))}" y="${isLow(node) ? y + RADIUS + 16 : y - RADIUS - 7}" text-anchor="middle"></text>`).join("")}${
+        at.map(([, y], node) => `<text class="called" y="${isLow(node) ? y + RADIUS + 16 : y - RADIUS - 7}" text-anchor="middle"></text>`).join("")}${
         at.map(([x, y], node) => `<circle class="goal" cx="${x}" cy="${y}" r="${Math.max(reach[node], RADIUS).toFixed(1)}" data-node="${node}" ${
           first ? "" : `role="button" aria-label="node ${node}"`}/>`).join("")}`;
     });
@@ -83,16 +87,25 @@
     const away = hops(graph, source);
     const n = away.length;
     const far = away.indexOf(Math.max(...away));
+    const [left, right] = [source, far].sort((a, b) => graph.places[a][0] - graph.places[b][0]);
     find("input").value = layers;
     find(".scale span").innerHTML = gtcourse.colors.ofWeights();
     find(".which").textContent = `after ${layers} layer${layers === 1 ? "" : "s"}`;
+    find("input").setAttribute("aria-valuetext", find(".which").textContent);
     for (const [head, shares] of Object.entries(found)) {
       const figure = find(`[data-head=${head}]`);
       figure.querySelectorAll(".spot").forEach((spot, node) => {
         spot.setAttribute("fill", gtcourse.colors.css(gtcourse.colors.ofWeight(shares[node])));
         spot.setAttribute("class", `spot${node === source ? " source" : ""}${node === far ? " far" : ""}`);
       });
-      figure.querySelectorAll(".called").forEach((name, node) => { name.textContent = node === source || node === far ? `node ${node}` : ""; });
+      const names = [...figure.querySelectorAll(".called")];
+      const heights = [left, right].map((node) => names[node].getAttribute("y"));
+      const beside = Math.abs(heights[0] - heights[1]) < 20;  // else one would lie on the other
+      names.forEach((name, node) => {
+        const x = within(SCALE * graph.places[node][0]);
+        name.setAttribute("x", beside && node === left ? Math.min(x, -NAME) : beside && node === right ? Math.max(x, NAME) : x);
+        name.textContent = node === source || node === far ? `node ${node}: ${brief(shares[node])}` : "";
+      });
       const [least, most] = [Math.min(...shares), Math.max(...shares)];
       figure.querySelector("figcaption").innerHTML = `reaches ${shares.filter((x) => x > 0).length} of ${n} nodes<br>${
         most - least < 1e-12 ? `all nodes alike: ${share(most)}` : `shares from ${share(least)} to ${share(most)}`}`;

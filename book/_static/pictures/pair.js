@@ -162,6 +162,7 @@
     const one = model.name === "CSA" ? "channel" : "head";
     section.querySelector(".which").textContent = `${one} ${head + 1}`;
     section.querySelector("input").value = head + 1;
+    section.querySelector("input").setAttribute("aria-valuetext", `${one} ${head + 1}`);
     section.querySelector(".fall").innerHTML = `${rows.join("")}
       ${row("logit", number(logit), bar(0, logit, "#8a8f98"))}
       ${model.gate ? row("gate", number(model.gate[head][pair]), `<i style="left:0;width:${100 * model.gate[head][pair]}%;background:#8a8f98"></i>`) : ""}

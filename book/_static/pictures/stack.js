@@ -155,6 +155,7 @@
   function move() {
     find("input").value = at;
     find(".which").textContent = at ? `after block ${at}` : "the input";
+    find("input").setAttribute("aria-valuetext", find(".which").textContent);
     all("[data-at]").forEach((strip) => {
       const block = Number(strip.dataset.at);
       strip.className = block === at ? "now" : block > at ? "later" : "";

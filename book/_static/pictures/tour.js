@@ -228,6 +228,7 @@
     if (focused !== undefined) svg.querySelector(`.city[data-city="${focused}"]`)?.focus({ preventScroll: true });
     find("input").value = layer + 1;
     find("output").textContent = final ? "answer" : `${layer + 1} of ${data.layers}`;
+    find("input").setAttribute("aria-valuetext", find("output").textContent);
     find(".of-edge").textContent = final ? "EGT’s edges, wider where it is more certain" : `attention of layer ${layer + 1}, wider where it is larger`;
     find(".which").textContent = final ? `after layer ${data.layers}: EGT’s answer` : "The attention is the mean over heads after the gate. Move the slider on to see the answer.";
     find(".said").innerHTML = `<b>EGT</b> finds <b>${score(chosen)}</b>. Two nearest neighbours find ${score(rule)}.

@@ -57,7 +57,7 @@ gtcourse.look = (function () {
             --soft: color-mix(in srgb, currentColor 7%, transparent); --ink: var(--pst-color-text-base, CanvasText); --page: var(--pst-color-background, Canvas); }
     * { box-sizing: border-box; }
     [hidden] { display: none !important; }
-    .page { container-type: inline-size; font-size: 14.5px; --gold: ${COLORS.gate}; --second: color-mix(in srgb, #ae419c 75%, var(--ink)); }
+    .page { container-type: inline-size; font-size: .90625rem; --gold: ${COLORS.gate}; --second: color-mix(in srgb, #ae419c 75%, var(--ink)); }
     .frame { position: relative; display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; }
     button, select, input { font: inherit; color: inherit; }
     button, select { background: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .55rem; cursor: pointer; max-width: 100%; }
@@ -66,16 +66,16 @@ gtcourse.look = (function () {
     button:disabled { opacity: .6; cursor: default; }
     button[aria-pressed="true"] { background-color: #2a69a8; border-color: #2a69a8; color: #fff; }
     :focus-visible { outline: 2px solid ${COLORS.node}; outline-offset: 2px; }
-    h2 { font-size: 14.5px; font-weight: 600; line-height: 1.3; margin: .45rem 0 .25rem; }
+    h2 { font-size: .90625rem; font-weight: 600; line-height: 1.3; margin: .45rem 0 .25rem; }
     h2 small { font-weight: 400; }
     .levels > .intro + h2, .weight h2 { margin-top: 0; }
-    small, .quiet { font-size: 13px; }
+    small, .quiet { font-size: .8125rem; }
     .quiet { opacity: .85; }
-    sub, sup { font-size: 11px; line-height: 0; }
+    sub, sup { font-size: .6875rem; line-height: 0; }
 
-    .bar { position: relative; display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; font-size: 14px; }
+    .bar { position: relative; display: flex; flex-wrap: wrap; gap: .4rem .6rem; align-items: center; font-size: .875rem; }
     .models { display: flex; flex-wrap: wrap; gap: .3rem; }
-    .models [data-predicts]::after { content: attr(data-predicts); margin-left: .4rem; font-size: 12.5px; font-variant-numeric: tabular-nums; opacity: .85; }
+    .models [data-predicts]::after { content: attr(data-predicts); margin-left: .4rem; font-size: .78125rem; font-variant-numeric: tabular-nums; opacity: .85; }
     .picker > summary { display: flex; gap: .4rem; align-items: center; list-style: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .55rem; cursor: pointer; }
     .picker > summary::after { content: "▾"; }
     .picker > summary::-webkit-details-marker { display: none; }
@@ -85,7 +85,7 @@ gtcourse.look = (function () {
     .short .intro { display: block; margin: 0 0 .5rem; min-height: 2.8em; }
     .no-model [data-part="model"], .no-changes [data-part="changes"] { display: inline-block; }
     .no-model :is(.flow, .of-layer, .maps, .count, h2 [data-part] + small), .no-changes :is(.made, .edit, .left > .changed) { display: none; }
-    .begin { font-size: 13.5px; font-weight: 400; border-style: dashed; }
+    .begin { font-size: .84375rem; font-weight: 400; border-style: dashed; }
     .left > .begin { margin: .4rem 0 .2rem; }
     .short:not(.all) .extra { display: none; }
     .short .more { display: block; }
@@ -93,13 +93,13 @@ gtcourse.look = (function () {
     .strip { position: absolute; z-index: 7; left: 0; right: 0; margin-top: .3rem; max-height: 22rem; overflow: auto; display: grid; gap: .3rem;
       grid-template-columns: repeat(auto-fill, minmax(7rem, 1fr)); padding: .5rem; background: var(--page); border: 1px solid var(--line); border-radius: .4rem;
       box-shadow: 0 .4rem 1rem #0004; }
-    .strip button { padding: .2rem; font-size: 12.5px; }
+    .strip button { padding: .2rem; font-size: .78125rem; }
     .strip svg { width: 100%; height: 3.2rem; display: block; pointer-events: none; }
     .strip button[aria-pressed="true"] { background: var(--soft); color: inherit; border: 2px solid ${COLORS.node}; }
     .own { display: flex; gap: .3rem; align-items: center; }
     .own input { background: none; border: 1px solid var(--line); border-radius: .4rem; padding: .2rem .45rem; min-width: 6rem; }
     .own input[aria-invalid="true"] { border-color: #d1495b; }
-    .heard { flex: 1 0 100%; min-height: 1.3rem; margin: 0; font-size: 13px; line-height: 1.3rem; }
+    .heard { flex: 1 0 100%; min-height: 1.3rem; margin: 0; font-size: .8125rem; line-height: 1.3rem; }
     .heard span:not(:empty) { display: block; border-left: 4px solid #d1495b; padding-left: .5rem; background: var(--page); }
 
     .tour:empty { display: none; }
@@ -116,7 +116,7 @@ gtcourse.look = (function () {
     .tour .next { background: #2a69a8; border-color: #2a69a8; color: #fff; }
     .tour .end { border-color: transparent; text-decoration: underline; padding-inline: .2rem; }
 
-    .changed { display: block; margin: .2rem 0 0; min-height: 2.5rem; font-size: 13px; line-height: 1.15rem; }
+    .changed { display: block; margin: .2rem 0 0; min-height: 2.5rem; font-size: .8125rem; line-height: 1.15rem; }
     .tour .changed { margin-top: .15rem; min-height: 0; }
     .frame:has(.tour p) .left > .changed { visibility: hidden; }
     .left > .changed:empty::after { content: "Change the model above, and you will read here how its prediction and its weights have changed."; opacity: .85; }
@@ -152,11 +152,11 @@ gtcourse.look = (function () {
     .body { flex: 1 0 100%; min-width: 0; display: grid; grid-template-columns: minmax(18rem, 22.5rem) minmax(0, 1fr); gap: 1.6rem; margin-top: .2rem; }
     .left, .right { min-width: 0; }
     .prediction { margin: 0; font-variant-numeric: tabular-nums; line-height: 1.75rem; min-height: 1.75rem; }
-    .prediction b { font-size: 23px; line-height: 1; }
+    .prediction b { font-size: 1.4375rem; line-height: 1; }
     .axis { width: 100%; height: 34px; display: block; overflow: visible; }
     .under { display: flex; justify-content: space-between; align-items: center; gap: .5rem; }
-    .under button { border: 0; padding: 0 .2rem; min-height: 24px; font-size: 13px; text-decoration: underline; white-space: nowrap; }
-    .key { display: flex; min-width: 0; gap: .9rem; min-height: 1.1rem; font-size: 13px; line-height: 1.1rem; white-space: nowrap; }
+    .under button { border: 0; padding: 0 .2rem; min-height: 24px; font-size: .8125rem; text-decoration: underline; white-space: nowrap; }
+    .key { display: flex; min-width: 0; gap: .9rem; min-height: 1.1rem; font-size: .8125rem; line-height: 1.1rem; white-space: nowrap; }
     .key i { display: inline-block; width: .65rem; height: .65rem; border-radius: 50%; margin-right: .3rem; background: ${COLORS.node}; }
     .of-other { fill: var(--page); stroke: currentColor; stroke-width: 1.5; opacity: .75; }
     .key .others i { background: none; width: .55rem; height: .55rem; border: 1.5px solid currentColor; opacity: .75; }
@@ -169,13 +169,13 @@ gtcourse.look = (function () {
     .prediction .of-whole { opacity: .75; }
     .key .exact i { width: 3px; height: .8rem; border-radius: 0; background: ${COLORS.value}; vertical-align: -.1rem; }
     .made { display: flex; justify-content: space-between; align-items: center; gap: .5rem; margin-top: .3rem; }
-    .made > button { flex: none; font-size: 13px; }
+    .made > button { flex: none; font-size: .8125rem; }
     .chips { display: flex; flex-wrap: wrap; gap: .2rem .3rem; min-height: 1.75rem; align-items: center; min-width: 0; padding: 2px; }
-    .chips button { border-radius: 1rem; border: 2px solid var(--gold); background: var(--soft); padding: .05rem .45rem; font-size: 13px; }
+    .chips button { border-radius: 1rem; border: 2px solid var(--gold); background: var(--soft); padding: .05rem .45rem; font-size: .8125rem; }
     .edit { min-height: 8.85rem; padding: .2rem 0 .3rem; min-width: 0; }
     fieldset { border: 1px solid var(--line); border-radius: .5rem; margin: 0; padding: 0 .6rem .45rem; min-width: 0; }
-    legend { font-size: 13px; padding: 0 .3rem; }
-    .row { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; margin-top: .3rem; font-size: 13.5px; }
+    legend { font-size: .8125rem; padding: 0 .3rem; }
+    .row { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; margin-top: .3rem; font-size: .84375rem; }
     .row:first-of-type { margin-top: .1rem; }
     .row button { padding-inline: .45rem; }
     .says-flip { flex: 1 0 100%; margin-bottom: -.2rem; }
@@ -194,31 +194,31 @@ gtcourse.look = (function () {
     .arrow { fill: none; stroke: ${COLORS.edge}; stroke-width: 2.5; pointer-events: none; }
     .arrow .tip { fill: ${COLORS.edge}; stroke: none; }
     .atom.removed { fill: color-mix(in srgb, var(--page) 80%, transparent); stroke: #d1495b; stroke-width: 2; stroke-dasharray: 3 3; }
-    .legend { margin: .2rem 0 0; min-height: 3.3rem; font-size: 13.5px; }
+    .legend { margin: .2rem 0 0; min-height: 3.3rem; font-size: .84375rem; }
     .legend select { padding: 0 .2rem; min-height: 24px; margin-left: .2rem; }
-    .scale { position: relative; display: grid; grid-template-columns: repeat(4, 4rem); font-size: 12.5px; line-height: 1.3; margin-top: .25rem; width: max-content; }
+    .scale { position: relative; display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); font-size: .78125rem; line-height: 1.3; margin-top: .25rem; width: min(16rem, 100%); }
     .scale .ramp { grid-column: 1 / -1; height: .6rem; border-radius: 2px; box-shadow: inset 0 0 0 1px var(--line); }
     .scale .uniform { position: absolute; left: var(--at); top: 0; border-left: 2px solid currentColor; padding: .65rem 0 0 .25rem; }
     .scale .most { grid-column: 4; text-align: right; }
 
     .flow { position: relative; display: grid; grid-template-columns: minmax(4.8rem, .8fr) repeat(var(--layers), minmax(0, 1fr)) minmax(4.4rem, .7fr) minmax(4rem, .6fr); column-gap: clamp(.6rem, 1.4cqw, 1.1rem); align-items: stretch; }
     .flow::before { content: ""; position: absolute; left: 0; right: 1rem; top: 2.9rem; height: 4px; background: ${COLORS.node}; }
-    .card { position: relative; background: var(--page); border: 1px solid var(--line); border-top: 4px solid ${COLORS.node}; border-radius: .4rem; padding: .2rem; font-size: 13px;
+    .card { position: relative; background: var(--page); border: 1px solid var(--line); border-top: 4px solid ${COLORS.node}; border-radius: .4rem; padding: .2rem; font-size: .8125rem;
       text-align: center; line-height: 1.3; display: flex; flex-direction: column; justify-content: center; align-items: center; min-width: 0; }
     .card canvas { width: 100%; max-width: 4.6rem; }
     button.card { justify-content: flex-start; gap: .1rem; cursor: zoom-in; }
     button.card:hover { background: var(--page); border-color: ${COLORS.node}; }
     button.card[aria-pressed="true"] { background-color: #2a69a8; border-color: #2a69a8; color: #fff; }
-    .card.result { border-color: ${COLORS.node}; font-size: 16px; font-weight: 600; }
-    .into { font-size: 12.5px; white-space: nowrap; text-align: center; font-weight: 600; line-height: 1.3; padding: .05rem 0; }
+    .card.result { border-color: ${COLORS.node}; font-size: 1rem; font-weight: 600; }
+    .into { font-size: .78125rem; white-space: nowrap; text-align: center; font-weight: 600; line-height: 1.3; padding: .05rem 0; }
     .into span { color: color-mix(in srgb, var(--pairs) 60%, var(--ink)); }
     .into i { font-style: normal; }
     .deep .into i { display: none; }
-    .ribbon { grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .15rem .5rem; font-size: 13px; white-space: nowrap; min-width: max-content;
+    .ribbon { grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .15rem .5rem; font-size: .8125rem; white-space: nowrap; min-width: max-content;
       background: color-mix(in srgb, var(--pairs) 22%, transparent); border-left: 4px solid var(--pairs); }
     [data-more] { -webkit-mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); }
     .maps { display: grid; width: fit-content; max-width: 100%; grid-template-columns: var(--columns); gap: .2rem; overflow-x: auto; padding: 2px 2px .2rem; scrollbar-width: thin; }
-    .maps button { padding: 2px; min-width: 0; font-size: 12.5px; line-height: 1.15; cursor: zoom-in; }
+    .maps button { padding: 2px; min-width: 0; font-size: .78125rem; line-height: 1.15; cursor: zoom-in; }
     .maps button:not(:hover, [aria-pressed="true"]) { border-color: transparent; }
     .maps button[aria-pressed="true"] { background-color: #2a69a8; }
     canvas { image-rendering: pixelated; display: block; border-radius: 2px; width: 100%; }
@@ -230,16 +230,16 @@ gtcourse.look = (function () {
     .matrix .dense :is(.at-row, .at-column) { font-size: 11px; }
     .matrix .gone { text-decoration: line-through; }
     .mark { fill: none; stroke: var(--ink); }
-    .path { list-style: none; margin: 0; padding: 0; font-size: 13.5px; }
+    .path { list-style: none; margin: 0; padding: 0; font-size: .84375rem; }
     .path li { display: grid; grid-template-columns: 8rem minmax(0, 1fr) auto; gap: .4rem; align-items: center; border-left: 4px solid var(--of, transparent); padding: .02rem .4rem; margin: .07rem 0;
       background: var(--soft); font-variant-numeric: tabular-nums; min-height: 1.05rem; line-height: 1.2; }
     .path .trail { display: block; background: none; border: 0; padding: 0 0 .1rem; }
-    .bars-row { display: flex; gap: .3rem; align-items: center; font-size: 12.5px; line-height: 1.1rem; margin-top: 2px; border-left: 4px solid var(--of); padding-left: .4rem; }
+    .bars-row { display: flex; gap: .3rem; align-items: center; font-size: .78125rem; line-height: 1.1rem; margin-top: 2px; border-left: 4px solid var(--of); padding-left: .4rem; }
     .bars-row > span:first-child { flex: 0 0 6.9rem; white-space: nowrap; }
     .share { position: relative; flex: 1 1 0; min-width: 0; padding: 0 .25rem; background: var(--soft); border-radius: 2px; text-align: right; overflow: hidden; white-space: nowrap; }
     .share i { position: absolute; inset: 0 auto 0 0; background: color-mix(in srgb, var(--of) 45%, transparent); }
     .share b { position: absolute; left: .25rem; font-weight: 400; opacity: .75; }
-    .path .steps { display: block; padding: .2rem .4rem .3rem 1rem; font-size: 12.5px; line-height: 1.35; }
+    .path .steps { display: block; padding: .2rem .4rem .3rem 1rem; font-size: .78125rem; line-height: 1.35; }
     .path .later { padding-block: 0; }
     .steps span { display: inline-block; min-width: 4.6rem; opacity: .85; }
     .path .steps .fold { margin-left: -.9rem; padding: .1rem .3rem; font: inherit; }
@@ -248,11 +248,11 @@ gtcourse.look = (function () {
     .fold::after { content: " ▸"; }
     .fold[aria-expanded="true"]::after { content: " ▾"; }
     .path li.total { background: none; font-weight: 600; border-top: 1px solid var(--line); }
-    .path small { opacity: .85; font-size: 12.5px; font-weight: 400; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+    .path small { opacity: .85; font-size: .78125rem; font-weight: 400; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
     .frame .path li.wide { grid-template-columns: 4.8rem minmax(0, 1fr) auto; }
     .path :is(sub, sup) { line-height: 0; }
-    .path small sup { font-size: 11px; vertical-align: .3em; }
-    .path small sub { font-size: 11px; vertical-align: -.15em; }
+    .path small sup { font-size: .6875rem; vertical-align: .3em; }
+    .path small sub { font-size: .6875rem; vertical-align: -.15em; }
     .path button { padding: 0 .4rem; min-height: 24px; line-height: 1.2; margin-block: -3px; }
     .vector { width: 5.6rem; height: .8rem; display: inline-block; vertical-align: middle; }
     .one { display: inline-block; width: 1rem; height: .8rem; vertical-align: middle; border-radius: 2px; margin-right: .3rem; }
@@ -265,7 +265,7 @@ gtcourse.look = (function () {
     .signed u { position: absolute; left: calc(50% - .5px); top: -2px; bottom: -2px; border-left: 1px solid currentColor; opacity: .6; }
     .connector { position: absolute; inset: 0; width: 100%; height: 100%; pointer-events: none; overflow: visible; }
     .connector path { fill: none; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 5 3; opacity: .7; }
-    .length { font-size: 12.5px; }
+    .length { font-size: .78125rem; }
 
     /* Two models side by side: what they share is above, and each has a panel of the same size. */
     .comparing .body { grid-template-columns: minmax(0, 1fr); gap: .5rem; }
@@ -277,8 +277,8 @@ gtcourse.look = (function () {
     .two { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1.2rem; }
     .panel { display: grid; grid-template-rows: subgrid; grid-row: span 5; min-width: 0; border-top: 4px solid ${COLORS.node}; }
     .panel + .panel { border-color: var(--second); }
-    .panel h2 b { font-size: 16px; }
-    .choose { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; font-size: 13.5px; margin-bottom: .3rem; }
+    .panel h2 b { font-size: 1rem; }
+    .choose { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; font-size: .84375rem; margin-bottom: .3rem; }
     .halves { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: .6rem; align-items: start; }
     .panel .path li { grid-template-columns: 7.2rem minmax(0, 1fr) auto; }
     .path .whole { display: block; padding: .3rem .4rem; }
@@ -287,18 +287,18 @@ gtcourse.look = (function () {
     .panel .vector { width: 3.2rem; display: inline-block; vertical-align: middle; }
     .panel .path .long { display: none; }
     .panel :is(.amount, .signed) { display: none; }
-    .says-row { margin: .3rem 0 .1rem; font-size: 13px; font-variant-numeric: tabular-nums; }
+    .says-row { margin: .3rem 0 .1rem; font-size: .8125rem; font-variant-numeric: tabular-nums; }
     .bars { cursor: pointer; touch-action: manipulation; }
     .bars text { fill: var(--ink); font-size: 12px; pointer-events: none; }
     .bars .now { stroke: var(--ink); stroke-width: 2; }
     .bars .base { stroke: var(--line); }
     .bars .even { stroke: var(--ink); stroke-dasharray: 3 3; opacity: .7; }
-    .beyond { margin: .3rem 0 0; border-left: 4px solid var(--gold); padding-left: .5rem; font-size: 13px; line-height: 1.2rem; }
+    .beyond { margin: .3rem 0 0; border-left: 4px solid var(--gold); padding-left: .5rem; font-size: .8125rem; line-height: 1.2rem; }
     .beyond:empty { display: none; }
     .beyond button { padding: 0 .4rem; min-height: 24px; line-height: 1.2; }
     .heard.hint span:not(:empty) { border-color: ${COLORS.node}; }
     /* Where the window is wide, the sentence on a SMILES string is laid over the page below its field, and takes no room. */
-    @container (min-width: 821px) {
+    @container (min-width: 51.3125rem) {
       .own { position: relative; }
       .own input { width: 9.2rem; }
       /* Until its molecule is read, it grows over what is beside it, so that nothing moves. */
@@ -310,7 +310,7 @@ gtcourse.look = (function () {
     }
     .loading :is(.axis, .under, .made, fieldset, .legend, .changed) { visibility: hidden; }
     [inert] :is(button, summary, input, select) { opacity: .6; }
-    @container (max-width: 820px) {
+    @container (max-width: 51.25rem) {
       .bar { display: contents; }
       .body { display: flex; flex-direction: column; gap: 0; }
       .left, .comparing .left { display: contents; }
@@ -330,10 +330,10 @@ gtcourse.look = (function () {
     @media (max-height: 860px) {
       .card canvas { max-width: 3.7rem; }
     }
-    @container (max-width: 1150px) {
+    @container (max-width: 71.875rem) {
       .tour:has(p) { min-height: 7.8rem; }
     }
-    @container (max-width: 1000px) {
+    @container (max-width: 62.5rem) {
       .bar [data-beside] { max-width: 11.5rem; } /* so that the row does not break for longer names and numbers */
       .halves { grid-template-columns: minmax(0, 1fr); }
       .path li { grid-template-columns: 6rem minmax(0, 1fr) auto; }
@@ -341,23 +341,23 @@ gtcourse.look = (function () {
       .vector { width: 3.6rem; }
       .panel .path li { grid-template-columns: 6.6rem minmax(0, 1fr) auto; }
     }
-    @container (max-width: 620px) {
+    @container (max-width: 38.75rem) {
       .two { grid-template-columns: minmax(0, 1fr); }
       .panel + .panel { margin-top: .8rem; }
       .panel h2 { min-height: 2.5rem; }
     }
-    @container (max-width: 560px) {
+    @container (max-width: 35rem) {
       .path small { white-space: normal; }
       .weight { grid-template-columns: minmax(0, 1fr); }
       .tour:has(p) { grid-template-columns: minmax(0, 1fr); }
     }
-    @container (max-width: 520px) {
+    @container (max-width: 32.5rem) {
       .flow { grid-template-columns: 4.4rem repeat(var(--layers), 5.7rem) 4.2rem 3.6rem; overflow-x: auto; }
       .flow:not(.deep) { grid-template-columns: 1.5rem repeat(var(--layers), minmax(0, 1fr)) 1.5rem 3rem; column-gap: .35rem; }  /* all layers are in view */
       .flow:not(.deep) .card:not(button, .result) { writing-mode: vertical-rl; padding: 0; }
-      .flow:not(.deep) .card b { font-size: 12.5px; font-weight: 400; }
+      .flow:not(.deep) .card b { font-size: .78125rem; font-weight: 400; }
       .flow:not(.deep) .into i { display: none; }
-      .flow:not(.deep) button.card { font-size: 12px; padding: .1rem; white-space: nowrap; }
+      .flow:not(.deep) button.card { font-size: .75rem; padding: .1rem; white-space: nowrap; }
       .deep .into i { display: inline; }
       .edit { min-height: 0; padding-bottom: .2rem; }
       .ribbon { grid-column: 1 / -1; }
@@ -377,12 +377,12 @@ gtcourse.look = (function () {
       .tour .low { margin-left: auto; min-width: 2.6rem; }
       .low::before { content: "▾"; }
       .folded .low::before { content: "▴"; }
-      .legend { font-size: 13px; }
+      .legend { font-size: .8125rem; }
       .chips { min-height: 2.4rem; padding-block: 1px; }
       .changed { min-height: 3.7rem; }
-      .comparing .prediction { font-size: 12px; white-space: nowrap; }
-      .comparing .prediction b { font-size: 16px; }
-      .comparing .key { gap: .5rem; font-size: 12px; }
+      .comparing .prediction { font-size: .75rem; white-space: nowrap; }
+      .comparing .prediction b { font-size: 1rem; }
+      .comparing .key { gap: .5rem; font-size: .75rem; }
       .heard { min-height: 3.9rem; order: -1; }
       .heard:has(span:empty)::after { content: attr(data-hint); }
       .frame:not(.all) .heard:has(span:empty) { display: none; }
@@ -398,6 +398,12 @@ gtcourse.look = (function () {
       .amount { width: 1.8rem; margin-right: .2rem; }
       .signed { width: 2rem; margin-right: .2rem; }
       .path .number { min-width: 2.7rem; }
+    }
+    @container (max-width: 18rem) { /* enlarged text on a phone */
+      .under, .key { flex-wrap: wrap; }
+      .frame .path :is(li, li.wide) { grid-template-columns: minmax(0, 1fr) auto; }
+      .path li > small { grid-column: 1 / -1; order: 1; }
+      .path :is(.signed, .amount) { display: none; }
     }`;
 
   return { ABOUT, COLORS, CSS, ofNumber, pixels, ramp };

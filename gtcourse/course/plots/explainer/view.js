@@ -1037,6 +1037,7 @@
         find("[data-distance]").value = state.distance;
         slider.value = by;
         find("output").textContent = `${by > 0 ? "+" : ""}${number(by, 1)}`;
+        slider.setAttribute("aria-valuetext", find("output").textContent);
       }
       all("[data-flip]").forEach((button) => button.setAttribute("aria-pressed", state.changes.flips.has(Number(button.dataset.flip))));
       const on = { gate: state.changes.closed.has(`${state.layer},${state.channel}`), perHead: state.changes.perHead };
