@@ -152,12 +152,9 @@ def without_bond_types() -> Numbers:
 
 
 def gap_of_test_and_validation() -> Numbers:
-    """The largest difference between the two errors, as the table of scores shows them."""
-    gaps = []
-    for each in on_zinc():
-        validation = mean(record.result["val_mae"] for record in each.records)
-        gaps.append(abs(round(validation, 3) - round(mean(each.values), 3)))
-    return {"gap": max(gaps)}
+    """The largest difference between the two errors of a run."""
+    scores = [record.result for each in on_zinc() for record in each.records]
+    return {"gap": max(abs(score["val_mae"] - score["test_mae"]) for score in scores)}
 
 
 def errors_at_the_end(name: str) -> tuple[float, float]:
@@ -179,7 +176,7 @@ def ratios_in_between() -> Numbers:
 
 def of_csa_rings() -> Numbers:
     errors = [row["val_mae"] for row in run("csa-rings/zinc").curve]
-    return {f"after_{n}": errors[n - 1] for n in (1, 2, 5, 20, 50, 100)}
+    return {f"after_{n}": errors[n - 1] for n in (1, 2, 4, 5, 20, 50, 100)}
 
 
 INDEX: dict[str, Callable[[], Numbers]] = {
@@ -234,6 +231,7 @@ INDEX: dict[str, Callable[[], Numbers]] = {
         "{after_5:.2f} after 5 epochs, {after_20:.2f} after 20, {after_50:.2f} after 50 and "
         "{after_100:.2f} after 100"
     ): of_csa_rings,
+    "in our run it rose to {after_4:.2f} after the fourth epoch": of_csa_rings,
 }
 
 # How the runs were made.
