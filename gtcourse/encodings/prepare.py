@@ -177,11 +177,12 @@ def prepare(
     plan["checksum"] = source.checksum or plan["content"]
     plan["stored"] = [repr(transform) for transform in stored]
     plan = json.loads(json.dumps(plan))  # as it will be read
-    if not (out / META).is_file():  # encodings that do not go together raise before a file is made
-        graphs = (
-            source.graphs[:1] if isinstance(source, GraphDataset) else source.part(slice(0, 1))()
-        )
-        encode(graphs, *stored)
+    if len(stored) > 1 and not (out / META).is_file():  # what does not go together raises now
+        if isinstance(source, GraphDataset):
+            first = source.graphs[:1]
+        else:
+            first = source.part(slice(0, 1))()
+        encode(first, *stored)
     if not (out / META).is_file() or (out / "parts").exists():  # a finished one may be read-only
         with FileLock(out / ".lock"):
             if not (out / META).is_file():

@@ -63,9 +63,10 @@ def encode(
         if not isinstance(transform, BaseTransform):
             raise ValueError(f"expected transforms after the graphs, got {shown(transform)}.")
     check_together(transforms)
+    set_by: dict[str, Encoding] = {}
     for are_encodings, following in groupby(transforms, computed_for_many):
         if are_encodings and graphs:
-            graphs = _encoded(graphs, list(following))
+            graphs = _encoded(graphs, list(following), set_by)
         else:
             for transform in following:
                 graphs = [transform(graph) for graph in graphs]
@@ -98,13 +99,20 @@ def _check_names(
             )
 
 
-def _encoded(graphs: list[Data], encodings: list[Encoding]) -> list[Data]:
-    """Copies of all graphs with several encodings; those that read the same share distances."""
+def _encoded(
+    graphs: list[Data], encodings: list[Encoding], set_by: dict[str, Encoding]
+) -> list[Data]:
+    """Copies of all graphs with several encodings; those that read the same share distances.
+
+    Args:
+        graphs: the graphs without them.
+        encodings: what is computed for many graphs at once.
+        set_by: which encoding of the call has set each attribute, to which these are added.
+    """
     encoded = [copy.copy(graph) for graph in graphs]
     attributes = {encoding.reads for encoding in encodings}
     if "edge_attr" in attributes:
         attributes -= {None}  # encodings that read no attribute are computed along with the others
-    set_by: dict[str, Encoding] = {}
     bar = tqdm(
         total=len(graphs) * len(attributes),
         desc=", ".join(type(encoding).__name__ for encoding in encodings),
@@ -346,7 +354,7 @@ class Encoding(BaseTransform):  # type: ignore[misc] # PyG has no types
 
     def encode(self, graphs: list[Data]) -> list[Data]:
         """Copies of all graphs, each with its encodings."""
-        return _encoded(graphs, [self])
+        return _encoded(graphs, [self], {})
 
 
 @cache

@@ -551,7 +551,7 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
         ValueError: a graph has a feature that the model does not know, a target is not a class of
             the task, or there are no targets.
         RuntimeError: a prediction is not a finite number, in this process or in another one. An
-            output of a classifier may be minus infinity, which excludes a class.
+            output for one of several classes may be minus infinity, which excludes the class.
     """
     check_task(task)
     check_model(model)
@@ -570,7 +570,7 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
             if isinstance(prediction, Tensor):  # that of a reader's own task may be something else
                 wrong = wrong + _wrong_numbers(task, prediction, batch)
             known = known + task.size(batch)
-    # All processes meet in metric.compute(), so that either all of them get there or none.
+    # No process raises or returns for its own numbers alone: the others would wait for it below.
     if _sum_with_others(wrong, where) > 0:
         raise RuntimeError(
             f"a prediction of {type(model).__name__} is not a finite number; expected finite ones. "
@@ -585,11 +585,13 @@ def evaluate(model: nn.Module, task: Task, loader: DenseLoader) -> dict[str, flo
 def _wrong_numbers(task: Task, prediction: Tensor, batch: GraphBatch) -> Tensor:
     """How many predictions for graphs, real nodes or edges are not the numbers of a task, ``[]``.
 
-    Values have to be finite. An output for a class may be minus infinity: its probability is 0.
+    They have to be finite. Of the outputs for several classes, some may be minus infinity: the
+    probability of such a class is 0.
     """
     is_wrong = ~prediction.isfinite()
-    if task.kind != "value":
-        is_wrong = prediction.isnan() | prediction.isposinf()
+    if task.kind == "probabilities":
+        no_class = prediction.isneginf().all(dim=-1, keepdim=True)  # softmax would be NaN
+        is_wrong = prediction.isnan() | prediction.isposinf() | no_class
     if batch.target != "graph":
         has_prediction = batch.mask if batch.target == "node" else batch.adjacency
         axes_of_values = [1] * (is_wrong.dim() - has_prediction.dim())
@@ -598,7 +600,7 @@ def _wrong_numbers(task: Task, prediction: Tensor, batch: GraphBatch) -> Tensor:
 
 
 def _sum_with_others(number: Tensor | float, where: torch.device) -> float:
-    """The sum of a number of each process, for which they wait for each other."""
+    """The sum of a number over all processes, each of which waits for the others."""
     from torchmetrics import SumMetric  # over a second, as in tasks.py
 
     total = SumMetric().to(where)

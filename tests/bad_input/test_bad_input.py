@@ -25,7 +25,7 @@ from pandas import DataFrame
 from safetensors.torch import save_file
 from torch.optim.lr_scheduler import OneCycleLR
 from torch_geometric.data import Batch, Data
-from torch_geometric.transforms import BaseTransform
+from torch_geometric.transforms import BaseTransform, ToUndirected
 
 from gtcourse import budget, load_dataset
 from gtcourse.course import explorer, plots
@@ -2752,6 +2752,11 @@ KINDS = [
         "AddRings(max_size=6) and AddRings(max_size=8) both set ring of a graph, which can hold on",
     ),
     (
+        "two encodings for one attribute, with another transform between them",
+        call(encode, CHAINS, AddRings(6), ToUndirected(), AddRings(8)),
+        "AddRings(max_size=6) and AddRings(max_size=8) both set ring of a graph, which can hold on",
+    ),
+    (
         "two encodings for one attribute of a batch",
         call(encode_batch, collate(CHAINS), AddShortestPaths(), AddShortestPaths(max_distance=2)),
         "both set distance of a graph, which can hold one of them; expected one of the two.",
@@ -2796,12 +2801,12 @@ KINDS = [
         "members 0 and 1 are the same run, whose predictions would count twice; expected each run",
     ),
     (
-        "a bond of no type",
+        "no bond at an edge",
         predicted([Data(x=zeros(2, 1), edge_index=EDGES, edge_attr=zeros(2, 1))]),
         "graph 0: edge_attr has category 0 at an edge, which means no bond in ZINC's graphs; expe",
     ),
     (
-        "a bond of no type in the second molecule",
+        "no bond at an edge of the second molecule",
         predicted(
             [Data(x=zeros(2, 1), edge_index=EDGES, edge_attr=zeros(2, 1) + kind) for kind in (1, 0)]
         ),

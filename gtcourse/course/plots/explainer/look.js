@@ -327,7 +327,7 @@ gtcourse.look = (function () {
       .short .intro + h2 { margin-top: 0; }
       .ribbon { white-space: normal; min-width: 0; }
     }
-    @media (max-height: 860px) {
+    @media (max-height: 53.75em) {
       .card canvas { max-width: 3.7rem; }
     }
     @container (max-width: 71.875rem) {
