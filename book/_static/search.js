@@ -189,7 +189,7 @@ const LEADS = [
   [/\b(important|relevant) (atoms?|nodes?)\b|\bwhich (atoms?|nodes?) ((are|is) )?(most )?(important|relevant|matter|decide)|\b(atom|node) importance/, "notebooks/11_what_attention_sees.html#what-the-prediction-depends-on"],
   [/^(multi.?|several |many )gpus?\b|^distributed|^(ddp|data.?parallel\w*)$/, "notebooks/12_from_a_laptop_to_a_cluster.html#several-processes-several-machines"],
   [/^(qm[789]|md17|molecule.?net|tox21|moses)\b/, "notebooks/data.html#the-published-data-sets", "notebooks/data.html"],
-  [/\b(loss|training|gradients?)\b.*\b(nans?|explodes?|diverge\w*|infinite)\b|^nans?( loss)?$/, "book/results/divergence.html", "notebooks/02_transformer.html#debugging-clinic"],
+  [/\b(loss|training|gradients?)\b.*\b(nans?|explodes?|diverge\w*|infinite)\b|\bnans?\b.*\b(loss|training|gradients?|attention)\b|^nans?$/, "book/results/divergence.html", "notebooks/02_transformer.html#debugging-clinic"],
   [/\bonnx\b/, "book/onnx.html", "notebooks/your_molecules.html#run-a-model-without-python"],
   [/^(solutions?|answers?|hints?)( (to|of|for) (the )?exercises?)?$/, "book/how_to_read.html#exercises"],
   [/^o\W*n\W*(2|²)\W*$|quadratic|complexity/, "notebooks/03_message_passing.html#what-it-costs"],

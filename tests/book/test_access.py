@@ -1,4 +1,4 @@
-"""What the builder writes otherwise than a screen reader needs it."""
+"""Where the built pages differ from what a screen reader needs, and how the build repairs it."""
 
 from book._ext.access import accessible
 

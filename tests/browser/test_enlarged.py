@@ -1,4 +1,4 @@
-"""With a larger font of the browser, as readers set who see little: nothing leaves the window."""
+"""Nothing leaves the window with the larger fonts that readers with poor sight choose."""
 
 import pytest
 

@@ -642,7 +642,7 @@ def test_a_picture_has_the_sizes_in_a_page_of_its_own_that_it_has_in_its_chapter
     page.set_viewport_size(WIDE)
     page.evaluate(FRAMES)
     assert host.evaluate(SIZES) == in_chapter[1]
-    assert min(map(len, in_chapter)) > 10
+    assert min(map(len, in_chapter)) > (50 if name == "pair" else 10)
     assert in_chapter[0] != in_chapter[1]
 
 
@@ -1327,8 +1327,8 @@ def test_nodes_are_large_enough_to_tap_on_a_phone(picture, page, name, part):
 
 
 @pytest.mark.parametrize("name", ["score", "fool", "tour"])
-def test_a_picture_never_gets_lower_while_it_is_played_with(picture, page, name):
-    """From the first sentence that is shorter; in a wider window it is as high as it is drawn."""
+def test_a_picture_keeps_its_height_when_its_sentence_gets_shorter(picture, page, name):
+    """At one width; in a wider window it is as high as it is drawn."""
     page.set_viewport_size(PHONE)
     host = picture(name)
     page.evaluate(FRAMES)

@@ -99,11 +99,16 @@
         spot.setAttribute("class", `spot${node === source ? " source" : ""}${node === far ? " far" : ""}`);
       });
       const names = [...figure.querySelectorAll(".called")];
-      const heights = [left, right].map((node) => names[node].getAttribute("y"));
+      const heights = [left, right].map((node) => Number(names[node].getAttribute("y")));
       const beside = Math.abs(heights[0] - heights[1]) < 20;  // else one would lie on the other
+      function apart(node, x) {
+        if (node === left) return Math.min(x, -NAME);
+        if (node === right) return Math.max(x, NAME);
+        return x;
+      }
       names.forEach((name, node) => {
         const x = within(SCALE * graph.places[node][0]);
-        name.setAttribute("x", beside && node === left ? Math.min(x, -NAME) : beside && node === right ? Math.max(x, NAME) : x);
+        name.setAttribute("x", beside ? apart(node, x) : x);
         name.textContent = node === source || node === far ? `node ${node}: ${brief(shares[node])}` : "";
       });
       const [least, most] = [Math.min(...shares), Math.max(...shares)];
