@@ -245,13 +245,13 @@ def failed_heads() -> dict[str, dict | list[float]]:
 
 
 def gated_grpe() -> list[float]:
-    """Section 10.5: errors of the small model of section 10.8 with GRPE's layer and a gate."""
+    """Section 10.3: errors of the small model of section 10.11 with GRPE's layer and a gate."""
     names = page("10", "if EPOCHS:")
     return [names["trained"](seed, 10) for seed in SEEDS]
 
 
 def faster_bias() -> list[float]:
-    """Section 10.8: errors of Graphormer's small model if its bias learns ten times as fast."""
+    """Section 10.11: errors of Graphormer's small model if its bias learns ten times as fast."""
     cell = Cell("graphormer", "structure", "sum")
     run = replace(run_of(cell, EPOCHS), faster=lambda model: model.tables)
     runs = [train(cell.name, run, load(cell.inputs), seed, "") for seed in SEEDS]

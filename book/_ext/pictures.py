@@ -61,7 +61,7 @@ PICTURES = {  # by name: the page and the heading of the section
     "forget": ("notebooks/09_csa", "rings"),
     "pair": ("notebooks/10_one_framework", "nine-models-side-by-side"),
     "metro": ("notebooks/10_one_framework", "which-layer-contains-which"),
-    "fool": ("notebooks/10_one_framework", "the-smallest-pair-that-fools-a-layer"),
+    "fool": ("notebooks/10_one_framework", "optional-the-smallest-pair-that-fools-a-layer"),
     "bet": ("notebooks/11_what_attention_sees", "is-an-estimate-right"),
     "padding": ("notebooks/12_from_a_laptop_to_a_cluster", "how-much-is-padding"),
 }
