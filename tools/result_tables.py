@@ -401,6 +401,7 @@ def shortened(found: list[Result]) -> str:
             "recipe": recipe_name(name),
             "paper": paper,
             "ours": alone(ours),
+            "seeds": str(len(result.records)),
             "share": seen,
             "epochs": f"{len(result.records[0].curve)} of {result.recipe.epochs:,}",
             "what else differs": differences(result),
@@ -412,16 +413,18 @@ def shortened(found: list[Result]) -> str:
 
 
 def ends(found: list[Result]) -> str:
-    """The errors of shortened runs after their last epoch, in the order of their table."""
+    """The errors of shortened runs after their last epoch, in the order of their table.
+
+    They are means over the seeds.
+    """
     rows = []
     for result in sorted(found, key=share, reverse=True):
         name, _, paper, *_ = row(result)
-        (record,) = result.records
-        last = record.curve[-1]
+        last = [record.curve[-1] for record in result.records]
         of_recipe = {
             "recipe": recipe_name(name),
-            "training error": f"{last['train_loss']:.3f}",
-            "validation error": f"{last['val_mae']:.3f}",
+            "training error": f"{mean(row['train_loss'] for row in last):.3f}",
+            "validation error": f"{mean(row['val_mae'] for row in last):.3f}",
             "paper, test error": paper,
         }
         rows.append(of_recipe)

@@ -311,9 +311,11 @@ def test_the_error_of_a_constant_in_the_exercise_on_scaffolds_is_the_stated_one(
 def test_the_shortened_runs_end_as_the_results_page_says():
     ends = {}
     for name in ("signnet", "graphormer-slim", "grpe-small", "csa", "csa-rings"):
-        (run,) = recorded(f"{name}/zinc")
+        last = [run.curve[-1] for run in recorded(f"{name}/zinc")]
         published, _ = get_recipe(f"{name}/zinc").paper_result["test_mae"]
-        ends[name] = (run.curve[-1]["train_loss"], run.curve[-1]["val_mae"], published)
+        training = mean(row["train_loss"] for row in last)
+        validation = mean(row["val_mae"] for row in last)
+        ends[name] = (training, validation, published)
     training, validation, _ = ends.pop("signnet")
     assert validation > 2 * training
     training, _, published = ends.pop("graphormer-slim")
