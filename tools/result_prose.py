@@ -202,9 +202,6 @@ INDEX: dict[str, Callable[[], Numbers]] = {
     },
     "Its training and validation errors differ by only {gap:.3f}": gap_of_graphormer,
     "Their validation errors are {low:.1f} to {high:.1f} times": ratios_in_between,
-    "The other uses the authors' code and has finished {theirs} epochs": lambda: {
-        "theirs": len(bounded())
-    },
     (
         "`csa-rings` reached {test:.3f} with bounded attention logits, where the paper, which "
         "mentions no bound, reports {mean:g} ± "
@@ -219,7 +216,7 @@ INDEX: dict[str, Callable[[], Numbers]] = {
     ): lambda: of_bounded_run(),
     "A CPU computed the first {before} epochs of its run, a GPU the next {gpu:,}, and a CPU the "
     "last {after} and the test": lambda: epochs_on_gpu(),
-    "only in that it has no bound, jumped in epoch {control}": lambda: jump_of_control(),
+    "only in that it has no bound jumped in epoch {control}": lambda: jump_of_control(),
     "took {low:.0f} to {high:.0f} minutes per seed": lambda: between(
         record.seconds / 60 for record in recorded("gin-100k/zinc")
     ),

@@ -8,6 +8,7 @@ import math
 import re
 import tomllib
 from collections.abc import Sequence
+from decimal import Decimal
 from statistics import mean, stdev
 from typing import NamedTuple
 
@@ -137,6 +138,31 @@ METRICS = {
     "test_ap": "test AP",
     "test_auroc": "test ROC-AUC",
 }
+TITLES = {
+    "zinc": "ZINC",
+    "zinc-full": "Complete ZINC",
+    "pcqm4m": "PCQM4M",
+    "pcqm4mv2": "PCQM4Mv2",
+    "pcqm4mv2-subset": "A tenth of PCQM4Mv2",
+    "molpcba": "MolPCBA",
+    "molhiv": "MolHIV",
+    "pattern": "PATTERN",
+    "cluster": "CLUSTER",
+    "mnist": "MNIST",
+    "cifar10": "CIFAR10",
+    "tsp": "TSP",
+}
+"""The data sets of published results, in the order of their page."""
+PRINTED_BY = {
+    "Dwivedi et al., 2020": "the benchmark",
+    "Dwivedi and Bresson, 2020": "the paper on the graph Transformer",
+    "Lim et al., 2023, README of GraphPrediction": "SignNet, Readme of the code",
+    "Ying et al., 2021": "Graphormer",
+    "Hussain et al., 2021": "EGT",
+    "Park et al., 2022, first version": "GRPE",
+    "Menegaux et al., 2023": "CSA",
+}
+"""The papers of this course, by the name of the model that each introduces."""
 AUTHORS = ("graphormer-slim", "grpe-small")
 AS_IN_THE_RUN = "as in the run"
 """Of a trial of the diverging run that leaves out the same pairs in training."""
@@ -167,7 +193,6 @@ def results_tables() -> dict[str, str]:
     """Of the page "Results"."""
     ran = [result for result in results(read_results([RESULTS])) if result.records]
     zinc = [result for result in ran if result.recipe.dataset == "zinc"]
-    nodes = [result for result in ran if result.recipe.dataset in ("pattern", "cluster")]
     finished = [result for result in zinc if complete(result)]
     return {
         "summary": summary(zinc),
@@ -177,9 +202,6 @@ def results_tables() -> dict[str, str]:
         "shortened": shortened([result for result in zinc if not complete(result)]),
         "ends": ends([result for result in zinc if not complete(result)]),
         "authors": authors(),
-        "communities": shortened(nodes),
-        "small": small(),
-        "cycles": cycles(),
     }
 
 
@@ -204,8 +226,15 @@ def divergence_tables() -> dict[str, str]:
 
 
 def published_tables() -> dict[str, str]:
-    """Of the page "Other published results"."""
-    return {"not-run": not_run(results(read_results([RESULTS]))), "others": others()}
+    """Of the page "Published results"."""
+    return {"published": published_results(results(read_results([RESULTS])))}
+
+
+def other_tasks_tables() -> dict[str, str]:
+    """Of the page "Communities, digits and cycles"."""
+    ran = [result for result in results(read_results([RESULTS])) if result.records]
+    nodes = [result for result in ran if result.recipe.dataset in ("pattern", "cluster")]
+    return {"communities": shortened(nodes), "small": small(), "cycles": cycles()}
 
 
 def passes_messages(result: Result) -> bool:
@@ -660,35 +689,59 @@ def small() -> str:
     return table(rows)
 
 
-def not_run(found: list[Result]) -> str:
-    """The recipes with a printed result and no recorded run, by data set."""
-    rows = []
-    for result in sorted(found, key=lambda each: each.recipe.dataset):
-        name, metric, paper, recorded, *_ = row(result)
-        if recorded == "not yet run":
-            recipe = result.recipe
-            size = "" if recipe.paper_parameters is None else f"{recipe.paper_parameters:,}"
-            # EGT's paper prints one rounded number for a whole table.
-            if size and name.startswith("egt-"):
-                size = f"about {size}"
-            printed = recipe.source.partition("; ")[0]
-            source = re.sub(r", as (.+), have it$", r", quoted by \1", printed)
-            rows.append((f"`{name}`", METRICS[metric], paper, size, source))
-    columns = ("recipe", "score", "paper", "parameters", "source")
-    caption = f"*{len(rows)} published results for which the package has a recipe, by data set.*"
-    return f"{markdown(columns, rows)}\n{caption}\n"
+def published_results(found: list[Result]) -> str:
+    """Every result that the papers print, in a section for each data set and score, best first."""
+    groups: dict[str, list[dict[str, str]]] = {}
+    for result in found:
+        name, _, data = result.recipe.name.partition("/")
+        if data in TITLES and name != "csa-rings-bounded":  # which no paper has
+            score = f"{TITLES[data]}, {METRICS[result.metric]}"
+            groups.setdefault(score, []).append(printed_recipe(result))
+    for score, models in tomllib.loads(OTHERS.read_text(encoding="utf-8")).items():
+        for model, value, size, source in models:
+            of_model = {"model": model, "paper": value, "ours": "", "parameters": size}
+            groups.setdefault(score, []).append(of_model | {"printed in": source})
+    order = [*TITLES.values()]
+    sections = []
+    for score in sorted(groups, key=lambda each: (order.index(each.partition(", ")[0]), each)):
+        rows = sorted(
+            groups[score],
+            key=lambda each: float(each["paper"].partition(" ")[0]),
+            reverse=not score.endswith("MAE"),
+        )
+        sections.append(f"\n### {score}\n{table(without_empty_columns(rows))}")
+    count = sum(map(len, groups.values()))
+    return "".join(sections) + f"\n*{count} results, in percent where the score is not an error.*\n"
 
 
-def others() -> str:
-    """The models of the papers' tables that have no recipe."""
-    printed = tomllib.loads(OTHERS.read_text(encoding="utf-8"))
-    rows = [(data, *row) for data, models in printed.items() for row in models]
-    text = markdown(("data and score", "model", "score", "parameters", "source"), rows)
-    caption = (
-        f"*{len(rows)} published results of models by other authors, as the papers of this course "
-        "print them.*"
-    )
-    return f"{text}\n{caption}\n"
+def printed_recipe(result: Result) -> dict[str, str]:
+    """The row of a recipe: what its paper prints, and what our complete run reached."""
+    name, metric, paper, ours, *_ = row(result)
+    recipe = result.recipe
+    size = "" if recipe.paper_parameters is None else f"{recipe.paper_parameters:,}"
+    # EGT's paper prints one rounded number for a whole table.
+    if size and name.startswith("egt-"):
+        size = f"about {size}"
+    finished = bool(result.records) and complete(result) and recipe.dataset == "zinc"
+    return {
+        "model": recipe_name(name),
+        "paper": paper if metric.endswith("mae") else in_percent(paper),
+        "ours": alone(ours) if finished else "",
+        "parameters": size,
+        "printed in": printed_in(recipe.source.partition("; ")[0]),
+    }
+
+
+def in_percent(score: str) -> str:
+    """A score between 0 and 1, with its standard deviation if it has one, in percent."""
+    return " ± ".join(f"{Decimal(number).scaleb(2):f}" for number in score.split(" ± "))
+
+
+def printed_in(source: str) -> str:
+    """Where a result is printed, by the name of the model whose paper prints it."""
+    for authors, name in PRINTED_BY.items():
+        source = source.replace(authors, name)
+    return re.sub(r"^(.+), as (.+), have it$", r"\2, from \1", source)
 
 
 def runs(found: list[Result]) -> str:

@@ -398,13 +398,16 @@ function openCode() {
   openTarget();
 }
 
-// A field that leaves of the page's tables, or of its terms, only those with all of its words.
+// A field that leaves, of the rows of the tables below it or of the page's terms, only those with all of its words.
+// A section whose table has no row left is hidden with it.
 function addFilter() {
   const place = document.querySelector(".bd-article .filter");
   if (!place) return;
   const what = document.querySelector(".bd-article dl.glossary") ? "terms" : "rows";
-  const rows = [...document.querySelectorAll(".bd-article :is(table tbody tr, dl.glossary dt)")]
+  const isBelow = (row) => place.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING;
+  const rows = [...document.querySelectorAll(".bd-article :is(table tbody tr, dl.glossary dt)")].filter(isBelow)
     .map((row) => (what === "terms" ? [row, row.nextElementSibling] : [row]));
+  const sections = new Set(rows.map(([row]) => row.closest("section")).filter(isBelow));
   const label = Object.assign(document.createElement("label"),
     { textContent: `Filter ${what} ` });
   const field = Object.assign(document.createElement("input"), { type: "search" });
@@ -416,6 +419,7 @@ function addFilter() {
     const fits = (row) => words.every((word) =>
       row.some((each) => each.textContent.toLowerCase().includes(word)));
     rows.forEach((row) => row.forEach((each) => { each.hidden = !fits(row); }));
+    sections.forEach((section) => { section.hidden = !section.querySelector(":is(tbody tr, dt):not([hidden])"); });
     count.textContent = `${rows.filter(fits).length} of ${rows.length} ${what}`;
   });
 }

@@ -789,7 +789,7 @@ def test_a_guess_at_the_twins_is_answered_by_the_pair_that_no_encoding_tells_apa
 def test_tables_are_filtered_by_words_and_sorted_by_a_column(page, book):
     page.goto(f"{book}/book/differs/index.html")
     page.locator(".filter input").fill("egt clip")
-    rows = page.locator(".bd-article table tbody tr:visible")
+    rows = page.locator("#all-entries table tbody tr:visible")
     assert 0 < rows.count() < 5
     assert all("EGT" in row for row in rows.all_text_contents())
     page.goto(f"{book}/book/results/index.html")
@@ -854,7 +854,7 @@ def test_a_switch_folds_what_goes_deeper_than_the_core_and_links_open_it(chapter
 SMALL_LAPTOP = {"width": 1200, "height": 800}  # in which the contents take room from the text
 
 
-@pytest.mark.parametrize("name", ["notebooks/07_egt", "book/results/published"])
+@pytest.mark.parametrize("name", ["notebooks/07_egt", "book/results/index"])
 def test_wide_tables_fit_the_column_of_a_laptop(page, book, name):
     page.goto(f"{book}/{name}.html", wait_until="domcontentloaded")
     page.evaluate("window.bookReady")
@@ -867,6 +867,20 @@ def test_wide_tables_fit_the_column_of_a_laptop(page, book, name):
     )
     assert letters
     assert min(letters) >= 12
+
+
+def test_the_filter_leaves_the_sections_that_have_a_row_for_its_words(page, book):
+    page.goto(f"{book}/book/results/published.html", wait_until="domcontentloaded")
+    page.evaluate("window.bookReady")
+    sections = page.locator(".bd-article section h3")
+    before = sections.count()
+    page.get_by_role("searchbox", name="Filter rows").fill("gps table 3")
+    left = sections.filter(visible=True)
+    expect(left).to_have_count(1)
+    expect(left).to_contain_text("PCQM4Mv2, validation MAE")
+    expect(page.get_by_text("EGT in CSA’s Table 1")).to_be_visible()  # above the filter
+    page.get_by_role("searchbox", name="Filter rows").fill("")
+    expect(left).to_have_count(before)
 
 
 def test_a_table_that_fits_again_has_its_own_letters_again(chapter):
