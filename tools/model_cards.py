@@ -510,9 +510,9 @@ def training(name: str) -> str:
     own, *others = result.values  # the weights of seed 0 come with the package
     reached = f"It reaches a test error of {own:.3f}."
     if others:
-        reached += (
-            f" Trained again with other seeds, it reaches {listed(f'{e:.3f}' for e in others)}."
-        )
+        errors = listed(f"{error:.3f}" for error in others)
+        with_seeds = "another seed" if len(others) == 1 else "other seeds"
+        reached += f" Trained again with {with_seeds}, it reaches {errors}."
     paper = together(f"{average:.3f} ± {deviation:.3f}")
     if complete(result):
         text = "\nThe model was trained exactly as long as its paper describes"
