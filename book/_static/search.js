@@ -238,7 +238,7 @@ const LEADS = [
   [/^(how to )?cite|^citation|^references$|^bibliography$/, "book/bibliography.html"],
   [/^which (model|layer)/, "book/which_model.html"],
   [/^lap.?pe$|^laplacian pe$/, "notebooks/04_positional_encodings.html#the-laplacian"],
-  [/^svd$|^singular v/, "notebooks/07_egt.html#singular-vectors-and-their-signs"],
+  [/^svd$|^singular v/, "notebooks/07_egt.html#singular-vectors"],
   [/^mpnns?$/, "notebooks/03_message_passing.html"],
   [/^receptive field|^long.?range/, "notebooks/03_message_passing.html#how-far-information-travels"],
   [/toxicity|solubility|drug discovery|^qsar$/, "notebooks/your_molecules.html"],

@@ -381,7 +381,7 @@ def test_without_the_invariance_random_signs_cost_5_to_20_points_on_cycles():
 
 @pytest.mark.parametrize("base", ["bag", "gatedgcn"])
 def test_on_molecules_one_arbitrary_sign_is_worse_than_none_with_every_seed(base):
-    """Chapter 05, section 5.10."""
+    """Chapter 05, section 5.9."""
     on_ones, one_sign = errors_of(f"{base}-constant"), errors_of(f"{base}-one-sign")
     assert all(ones < one for ones, one in zip(on_ones, one_sign, strict=True))
     lost = np.mean(one_sign) - np.mean(on_ones)

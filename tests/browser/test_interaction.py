@@ -361,7 +361,7 @@ FIRST_OF = {
     "graph isomorphism": "glossary.html#term-isomorphic",
     "Fourier": "04_positional_encodings.html#slow-and-fast-eigenvectors",
     "LapPE": "04_positional_encodings.html#the-laplacian",
-    "SVD": "07_egt.html#singular-vectors-and-their-signs",
+    "SVD": "07_egt.html#singular-vectors",
     "attn bias": "glossary.html#term-attention-bias",
     "phi(i,j)": "06_graphormer.html#distance-as-an-attention-bias",
     "[CLS]": "06_graphormer.html#vnode-the-layer-the-model",
