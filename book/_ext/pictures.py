@@ -257,8 +257,6 @@ def link(picture: nodes.figure) -> None:
     """Makes the words with which a section mentions its picture, at their first place, a link."""
     (name,) = picture["names"]
     section = picture.parent
-    while not isinstance(section, nodes.section):  # the wall of twins stands in a cell
-        section = section.parent
     for text in own_texts(section):
         mention = MENTION.search(text.astext())
         if mention is None or not isinstance(text.parent, nodes.paragraph):

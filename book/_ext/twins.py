@@ -38,8 +38,8 @@ def embed(app, document: nodes.document, page: str) -> None:
         return
     for figure in document.findall(nodes.figure):
         if TABLE in figure["ids"]:
-            at = figure.parent.index(figure)
-            figure.parent.insert(at + 1, with_caption("twins", PLACE))
+            cell = figure.parent  # the folded code of the table comes after it
+            cell.parent.insert(cell.parent.index(cell) + 1, with_caption("twins", PLACE))
             return
     logger.warning("there is no %s to put the wall of twins below", TABLE, location=PAGE)
 
