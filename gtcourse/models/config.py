@@ -54,6 +54,28 @@ class Config:
         accept_one_column(self)
         check_config(self)
 
+    def check_unread(self, unread: Mapping[str, str]) -> None:
+        """Raises a ValueError if a field is set that nothing reads with these values of the others.
+
+        A field counts as set if its value is not the default.
+
+        Args:
+            unread: The names of such fields, and for each what the reason is, for the sentence.
+        """
+        values = vars(self)
+        defaults = self.defaults()
+        for name, reason in unread.items():
+            if values[name] != defaults[name]:
+                raise ValueError(
+                    f"{name} is {values[name]!r} and {reason}, so that nothing reads it; expected "
+                    f"{name}={defaults[name]!r}, the default."
+                )
+
+    @classmethod
+    def defaults(cls) -> dict[str, object]:
+        """The defaults of the fields that have one."""
+        return {field.name: field.default for field in fields(cls) if field.default is not MISSING}
+
     @classmethod
     def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
         """Recorded fields as today's release writes them.
@@ -64,9 +86,7 @@ class Config:
         Args:
             recorded: The text of each field (``repr``), by its name. Other names are kept.
         """
-        defaults = {
-            field.name: repr(field.default) for field in fields(cls) if field.default is not MISSING
-        }
+        defaults = {name: repr(value) for name, value in cls.defaults().items()}
         completed = defaults | dict(recorded)
         for name in CATEGORIES:
             if name in defaults and completed[name].isdecimal():

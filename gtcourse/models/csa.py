@@ -101,7 +101,8 @@ class CGTConfig(GraphConfig):
     edge_ablation: Probability = 0.5  #: share of the pairs whose weights are dropped
     channel_ablation: Probability = 0.0  #: share of the channels whose weights are dropped
     activation: Activation = "relu"  #: of the feed-forward networks
-    readout: Literal["sum", "mean"] = "sum"  #: how the predictions of nodes make a graph's
+    #: how the predictions of nodes make a graph's; may be set only for targets of graphs
+    readout: Literal["sum", "mean"] = "sum"
     num_edge_features: NotNegativeInt = 0  #: columns of edge_attr, if it holds numbers instead
 
     def __post_init__(self) -> None:
@@ -129,6 +130,8 @@ class CGTConfig(GraphConfig):
                 "score is 'additive' and chromatic is False; expected chromatic=True, because each "
                 "channel has its own Q_i + K_j, or score='dot'."
             )
+        if self.target == "node":
+            self.check_unread({"readout": "target is 'node'"})
         can_be_fused = self.chromatic and self.score == "dot" and self.num_edge_features == 0
         if self.form == "fused" and not can_be_fused:
             raise ValueError(
@@ -142,12 +145,14 @@ class CGTConfig(GraphConfig):
     def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
         """Recorded fields as today's release writes them.
 
-        Until 0.17 ``relative_steps`` could be set without a relative encoding, where nothing reads
-        it.
+        Until 0.17 ``relative_steps`` could be set without a relative encoding, and until 0.18
+        ``readout`` for targets of nodes, where nothing reads them.
         """
         fields = super().complete(recorded)
         if fields["relative"] == "None":
             fields["relative_steps"] = repr(cls.relative_steps)
+        if fields["target"] == repr("node"):
+            fields["readout"] = repr(cls.readout)
         return fields
 
 

@@ -28,7 +28,7 @@ Shapes:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,7 +77,8 @@ class EGTConfig(GraphConfig):
     num_heads: PositiveInt = 8  #: attention heads, H
     num_layers: PositiveInt = 10  #: layers, L
     node_multiplier: PositiveFloat = 2.0  #: inner width of the nodes' feed-forward network, over d
-    edge_multiplier: PositiveFloat = 2.0  #: inner width of the pairs' network, over d_e
+    #: inner width of the pairs' network, over d_e; may not be set for the variant "simple"
+    edge_multiplier: PositiveFloat = 2.0
     structure: Literal["adjacency", "distance"] = "adjacency"  #: what pairs start from
     #: largest distance with a vector of its own; only for the structure "distance"
     max_distance: PositiveInt = 16
@@ -121,8 +122,21 @@ class EGTConfig(GraphConfig):
                 f"edge_dropout is {self.edge_dropout} and variant is 'simple', in which pairs "
                 "never change; expected another variant, or edge_dropout=0."
             )
+        if self.variant == "simple":
+            self.check_unread({"edge_multiplier": "variant is 'simple'"})
         check_multiplier("node_multiplier", self.node_multiplier, self.d_model)
         check_multiplier("edge_multiplier", self.edge_multiplier, self.d_edge)
+
+    @classmethod
+    def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
+        """Recorded fields as today's release writes them.
+
+        Until 0.18 ``edge_multiplier`` could be set for EGT-Simple, which has no such network.
+        """
+        fields = super().complete(recorded)
+        if fields["variant"] == repr("simple"):
+            fields["edge_multiplier"] = repr(cls.edge_multiplier)
+        return fields
 
 
 # Section 3.1: the layer

@@ -28,7 +28,7 @@ and attention token i is the query, which receives, and token j the key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -80,12 +80,14 @@ class GraphormerConfig(GraphConfig):
     dropout: Probability = 0.1
     attention_dropout: Probability = 0.1  #: of attention weights
     input_dropout: Probability = 0.0  #: of the tokens before the first layer
-    max_distance: NotNegativeInt = 38  #: largest distance with a scalar of its own
-    #: largest number of edges into a node, and out of it, that has a vector of its own
+    #: largest distance with a scalar of its own; may be set only with ``spatial``
+    max_distance: NotNegativeInt = 38
+    #: largest number of edges into a node, and out of it, that has a vector of its own; both may be
+    #: set only with ``centrality``
     max_in_degree: NotNegativeInt = 63
     max_out_degree: NotNegativeInt = 63
     #: places on a path that have a vector w_n (Eq. 7), P or more; as in the authors' code there are
-    #: some beyond the P that are read
+    #: some beyond the P that are read; may be set only with ``edges="bias"``, and so may P
     path_positions: PositiveInt = 40
     max_path_length: PositiveInt = 20  #: edges of a path that are read, P
     centrality: bool = True  #: whether degrees are added to the nodes (Eq. 5)
@@ -99,8 +101,47 @@ class GraphormerConfig(GraphConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        unread = unread_sizes(
+            centrality=self.centrality, spatial=self.spatial, reads_paths=self.edges == "bias"
+        )
+        self.check_unread(unread)
         if self.edges == "bias":
             check_positions(self.path_positions, self.max_path_length)
+
+    @classmethod
+    def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
+        """Recorded fields as today's release writes them.
+
+        Until 0.18 the sizes of an encoding could be set where another field switches it off.
+        """
+        fields = super().complete(recorded)
+        unread = unread_sizes(
+            centrality=fields["centrality"] == "True",
+            spatial=fields["spatial"] == "True",
+            reads_paths=fields["edges"] == repr("bias"),
+        )
+        defaults = cls.defaults()
+        return fields | {name: repr(defaults[name]) for name in unread}
+
+
+def unread_sizes(*, centrality: bool, spatial: bool, reads_paths: bool) -> dict[str, str]:
+    """The sizes that no module reads, and for each the field because of which it is not read.
+
+    Args:
+        centrality: Whether degrees are added to the nodes (Eq. 5).
+        spatial: Whether distances are added to the logits (Eq. 6).
+        reads_paths: Whether the edges of paths are added to the logits (Eq. 7).
+    """
+    unread = {}
+    if not centrality:
+        unread["max_in_degree"] = "centrality is False"
+        unread["max_out_degree"] = "centrality is False"
+    if not spatial:
+        unread["max_distance"] = "spatial is False"
+    if not reads_paths:
+        unread["path_positions"] = "edges is not 'bias'"
+        unread["max_path_length"] = "edges is not 'bias'"
+    return unread
 
 
 def check_positions(positions: int, max_length: int) -> None:

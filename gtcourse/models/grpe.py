@@ -114,6 +114,12 @@ class GRPEConfig(GraphConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.edge_step is not None and len(self.num_edge_types) != 1:
+            raise ValueError(
+                f"edge_step is {self.edge_step} and num_edge_types is {self.num_edge_types}; "
+                "expected the number of types of the only column, such as num_edge_types=(11,), or "
+                "edge_step=None."
+            )
         if "key_context" not in self.terms and self.key_context != GRPEConfig.key_context:
             raise ValueError(
                 f"key_context is {self.key_context!r} and terms is {self.terms}; expected terms "

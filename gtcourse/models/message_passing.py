@@ -25,6 +25,7 @@ they are zero where there is no node or edge.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -66,8 +67,26 @@ class MessagePassingConfig(GraphConfig):
     num_targets: PositiveInt = 1  #: numbers in a prediction, C
     d_model: PositiveInt = 110  #: width of a node's vector, d
     num_layers: PositiveInt = 4  #: layers
-    readout: Readout = "sum"  #: how nodes are read: their sum, or their mean
+    #: how the nodes of a graph are read: their sum, or their mean; may be set only for targets of
+    #: graphs
+    readout: Readout = "sum"
     target: Literal["graph", "node", "edge"] = "graph"  #: what gets a prediction
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.target != "graph":
+            self.check_unread({"readout": f"target is {self.target!r}"})
+
+    @classmethod
+    def complete(cls, recorded: Mapping[str, str]) -> dict[str, str]:
+        """Recorded fields as today's release writes them.
+
+        Until 0.18 ``readout`` could be set for targets of nodes and edges, where nothing reads it.
+        """
+        fields = super().complete(recorded)
+        if fields["target"] != repr("graph"):
+            fields["readout"] = repr(cls.defaults()["readout"])
+        return fields
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,9 @@ def own_recipe(
         )
     wanted["num_targets"] = len(targets)
     wanted["target"] = level
+    wanted["edge_step"] = None  # the features of edges are categories, or refused above
+    if level != "graph":  # a recipe's readout of graphs is not read
+        wanted["readout"] = type(config).defaults().get("readout")
     config = replace(config, **{name: value for name, value in wanted.items() if name in known})
     own: dict[str, Any] = {
         "recipe": recipe.name,

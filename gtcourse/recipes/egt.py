@@ -176,7 +176,8 @@ def _pcqm4m(
         d_edge=128,
         num_heads=32,
         node_multiplier=1.0,
-        edge_multiplier=1.0,
+        # EGT-Simple has no such network, and the default is 2.
+        edge_multiplier=2.0 if variant == "simple" else 1.0,
         structure="distance",
         max_distance=16,
         variant=variant,

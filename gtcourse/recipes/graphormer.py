@@ -135,9 +135,15 @@ EIGENVECTORS = 4
 """As the authors' own runs of GT on PCQM4M have (App. B.3.1); Table 5 does not say."""
 
 COMPLETE = _config("pcqm4m", 12, 768)
-NOTHING = replace(COMPLETE, centrality=False, spatial=False, edges=None)
-SPATIAL = replace(NOTHING, spatial=True)
-CENTRAL = replace(SPATIAL, centrality=True)
+DEFAULTS = GraphormerConfig.defaults()
+NO_PATHS: Settings = {name: DEFAULTS[name] for name in ("path_positions", "max_path_length")}
+NO_DEGREES: Settings = {name: DEFAULTS[name] for name in ("max_in_degree", "max_out_degree")}
+NO_DISTANCES: Settings = {"max_distance": DEFAULTS["max_distance"]}
+"""The sizes of encodings that a rung does not have, at their defaults: nothing reads them."""
+
+CENTRAL = replace(COMPLETE, edges=None, **NO_PATHS)
+SPATIAL = replace(CENTRAL, centrality=False, **NO_DEGREES)
+NOTHING = replace(SPATIAL, spatial=False, **NO_DISTANCES)
 DISTANCES = (AddShortestPaths(),)
 BOTH = (AddDegrees(), AddShortestPaths())
 LADDER: dict[str, tuple[partial[Graphormer], tuple[Encoding, ...], float]] = {

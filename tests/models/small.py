@@ -47,24 +47,37 @@ GRAPHORMER = GraphormerConfig(
     path_positions=4,
     max_path_length=3,
 )
-BARE = {"centrality": False, "spatial": False, "edges": None}
+DEFAULTS = GraphormerConfig.defaults()
+NO_DEGREES = {name: DEFAULTS[name] for name in ("max_in_degree", "max_out_degree")}
+NO_DISTANCES = {"max_distance": DEFAULTS["max_distance"]}
+NO_PATHS = {name: DEFAULTS[name] for name in ("path_positions", "max_path_length")}
+BARE = {
+    "centrality": False,
+    "spatial": False,
+    "edges": None,
+    **NO_DEGREES,
+    **NO_DISTANCES,
+    **NO_PATHS,
+}
 TWO_COLUMNS = COLUMNS
+EDGES_AT_NODES = replace(GRAPHORMER, edges="node", **NO_PATHS)
+EDGES_OF_VALUES = replace(GRAPHORMER, edges="aggregation", **NO_PATHS)
 GRAPHORMERS = {
     "no structure": replace(GRAPHORMER, **BARE),
-    "centrality": replace(GRAPHORMER, **BARE | {"centrality": True}),
-    "distances": replace(GRAPHORMER, **BARE | {"spatial": True}),
-    "edges at nodes": replace(GRAPHORMER, edges="node"),
-    "edges of values": replace(GRAPHORMER, edges="aggregation"),
+    "centrality": replace(GRAPHORMER, spatial=False, edges=None, **NO_DISTANCES, **NO_PATHS),
+    "distances": replace(GRAPHORMER, centrality=False, edges=None, **NO_DEGREES, **NO_PATHS),
+    "edges at nodes": EDGES_AT_NODES,
+    "edges of values": EDGES_OF_VALUES,
     "edges of paths": GRAPHORMER,
     "dropout": replace(GRAPHORMER, dropout=0.3, attention_dropout=0.3, input_dropout=0.3),
     "several targets": replace(GRAPHORMER, num_targets=3),
     "nodes": replace(GRAPHORMER, target="node", num_targets=2),
     "numbers": replace(GRAPHORMER, **NUMBERS, **EDGE_NUMBERS),
-    "numbers, edges at nodes": replace(GRAPHORMER, **NUMBERS, **EDGE_NUMBERS, edges="node"),
-    "numbers, edges of values": replace(GRAPHORMER, **NUMBERS, **EDGE_NUMBERS, edges="aggregation"),
+    "numbers, edges at nodes": replace(EDGES_AT_NODES, **NUMBERS, **EDGE_NUMBERS),
+    "numbers, edges of values": replace(EDGES_OF_VALUES, **NUMBERS, **EDGE_NUMBERS),
     "two columns": replace(GRAPHORMER, **TWO_COLUMNS),
-    "two columns, edges at nodes": replace(GRAPHORMER, edges="node", **TWO_COLUMNS),
-    "two columns, edges of values": replace(GRAPHORMER, edges="aggregation", **TWO_COLUMNS),
+    "two columns, edges at nodes": replace(EDGES_AT_NODES, **TWO_COLUMNS),
+    "two columns, edges of values": replace(EDGES_OF_VALUES, **TWO_COLUMNS),
 }
 
 EGT = EGTConfig(**SIZE, d_edge=6, svd_rank=2)

@@ -327,10 +327,10 @@ FLOAT_EDGES = {
         replace(small.GRAPHORMER, num_edge_types=(), num_edge_features=2)
     ),
     "Graphormer, nodes": models.Graphormer(
-        replace(small.GRAPHORMER, num_edge_types=(), num_edge_features=2, edges="node")
+        replace(small.EDGES_AT_NODES, num_edge_types=(), num_edge_features=2)
     ),
     "Graphormer, values": models.Graphormer(
-        replace(small.GRAPHORMER, num_edge_types=(), num_edge_features=2, edges="aggregation")
+        replace(small.EDGES_OF_VALUES, num_edge_types=(), num_edge_features=2)
     ),
     "CSA": models.CGT(replace(small.CGT, num_edge_types=(), num_edge_features=2)),
     "CSA, rings": models.CGT(

@@ -107,6 +107,41 @@ WRONG = [
     (GraphormerConfig, {"edges": "nodes"}, "edges is 'nodes'; expected one of 'bias', 'node'"),
     (GraphormerConfig, {"target": "edge"}, "expected one of 'graph', 'node'"),
     (GraphormerConfig, {"num_edge_features": 1}, "expected only one of the two"),
+    *(
+        (
+            GraphormerConfig,
+            {"centrality": False, "spatial": False, "edges": edges, name: 7},
+            f"{name} is 7 and {reason}, so that nothing reads it; expected {name}={default}, the",
+        )
+        for edges, name, reason, default in (
+            (None, "max_in_degree", "centrality is False", 63),
+            (None, "max_out_degree", "centrality is False", 63),
+            (None, "max_distance", "spatial is False", 38),
+            (None, "path_positions", "edges is not 'bias'", 40),
+            ("node", "path_positions", "edges is not 'bias'", 40),
+            ("aggregation", "max_path_length", "edges is not 'bias'", 20),
+        )
+    ),
+    (
+        EGTConfig,
+        {"edge_multiplier": 1.0, "variant": "simple"},
+        "edge_multiplier is 1.0 and variant is 'simple', so that nothing reads it; expected edge_",
+    ),
+    (
+        CGTConfig,
+        {"readout": "mean", "target": "node"},
+        "readout is 'mean' and target is 'node', so that nothing reads it; expected readout='sum'",
+    ),
+    (
+        GINConfig,
+        {"readout": "mean", "target": "edge"},
+        "readout is 'mean' and target is 'edge', so that nothing reads it; expected readout='sum'",
+    ),
+    (
+        GRPEConfig,
+        {"edge_step": 0.1, "num_edge_types": ()},
+        "edge_step is 0.1 and num_edge_types is (); expected the number of types of the only colu",
+    ),
     (
         GRPEConfig,
         {"terms": ("query_context", "keys")},
@@ -142,10 +177,19 @@ WRONG = [
         (GRPEConfig(terms=("value",)), {"key_context": "'query_row'"}),
         (GRPEConfig(terms=()), {"key_context": "'query_row'", "max_distance": "3"}),
         (CGTConfig(relative=None), {"relative_steps": "8"}),
+        (CGTConfig(target="node"), {"readout": "'mean'"}),
+        (GINConfig(target="edge"), {"readout": "'mean'"}),
+        (GCNConfig(target="node"), {"readout": "'sum'"}),
+        (EGTConfig(variant="simple"), {"edge_multiplier": "1.0"}),
+        (GraphormerConfig(spatial=False), {"max_distance": "510"}),
+        (
+            GraphormerConfig(centrality=False, edges="node"),
+            {"max_in_degree": "511", "max_out_degree": "511", "path_positions": "128"},
+        ),
     ],
 )
 def test_recorded_sizes_that_nothing_reads_are_read_as_the_defaults(config, unread):
-    """They were allowed until 0.17, so records of these releases may have them."""
+    """They were allowed until 0.17 or 0.18, so records of these releases may have them."""
     todays = {name: repr(value) for name, value in vars(config).items()}
     recorded = ", ".join(f"{name}={text}" for name, text in (todays | unread).items())
     assert read_call(f"{type(config).__name__}({recorded})")["arguments"] == todays
