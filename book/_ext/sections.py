@@ -303,7 +303,9 @@ def packed(sections: list[dict]) -> str:
     for section in sections:
         file, _, name = section["url"].partition(".html")
         more = {key: value for key, value in section.items() if key not in common and value}
-        own = [name.removeprefix("#"), section["title"], section["text"]] + [more] * bool(more)
+        own = [name.removeprefix("#"), section["title"], section["text"]]
+        if more:
+            own.append(more)
         by_page.setdefault((file, section["page"]), []).append(own)
     pages = [[*page, own] for page, own in by_page.items()]
     return json.dumps(pages, ensure_ascii=False, separators=(",", ":"))

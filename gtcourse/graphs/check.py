@@ -21,12 +21,11 @@ from gtcourse.messages import shown
 ROW_OF = {"x": "node", "edge_attr": "edge"}
 """What has a row in the features."""
 
-NUMBERS = (
-    *(torch.bool, torch.uint8, torch.uint16, torch.uint32, torch.uint64),
-    *(torch.int8, torch.int16, torch.int32, torch.int64),
-    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
-    *(torch.complex32, torch.complex64, torch.complex128),
-)
+UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+SIGNED = (torch.int8, torch.int16, torch.int32, torch.int64)
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+COMPLEX = (torch.complex32, torch.complex64, torch.complex128)
+NUMBERS = (torch.bool, *UNSIGNED, *SIGNED, *FLOATS, *COMPLEX)
 """Types whose values torch can compare, as it cannot with floats of 8 bits."""
 
 MOST_CLASSES = 100_000

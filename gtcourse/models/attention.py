@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 from torch_geometric.utils import softmax
 
-from gtcourse.graphs.arguments import check_choice
+from gtcourse.graphs.arguments import check_choice, number, whole_number
 
 Activation = Literal["relu", "gelu", "elu"]
 ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "elu": nn.ELU}
@@ -54,7 +54,8 @@ def scaled_dot_product_attention(
         value: Values, ``[..., M, V]``.
         mask: True where a query may attend to a key, broadcast to ``[..., N, M]``.
         bias: :math:`b`, added to the scaled logits and broadcast to ``[..., N, M]``. Entries may be
-            -inf, but not all those of a row to which the mask leaves keys.
+            -inf, but each query needs a key with a finite entry, unless the mask is False for all
+            its keys.
         dropout: Share of the probabilities that are set to zero, in evaluation too: pass 0 there.
         return_attention: Also return the probabilities before dropout, which PyTorch's fused
             kernels never write out.
@@ -62,9 +63,13 @@ def scaled_dot_product_attention(
     Returns:
         The averages, ``[..., N, V]``; with ``return_attention`` also the probabilities,
         ``[..., N, M]``.
+
+    Raises:
+        ValueError: The mask is not bool.
     """
     has_no_keys = None
     if mask is not None:
+        check_mask(mask)
         # The softmax of a row without keys is 0/0. Such a row attends to everything instead, and
         # its result is set to zero: finite on every backend, forward and backward.
         has_no_keys = ~mask.any(dim=-1, keepdim=True)  # [..., N, 1]
@@ -76,8 +81,10 @@ def scaled_dot_product_attention(
             bias = bias.masked_fill(~mask, -math.inf)
 
     if not return_attention:
-        added = mask if bias is None else bias
-        output = F.scaled_dot_product_attention(query, key, value, added, dropout)
+        # PyTorch adds a mask of floats to the logits; the bias is -inf where the mask is False.
+        output = F.scaled_dot_product_attention(
+            query, key, value, attn_mask=mask if bias is None else bias, dropout_p=dropout
+        )  # [..., N, V]
         return output if has_no_keys is None else output.masked_fill(has_no_keys, 0.0)
 
     logits = query @ key.mT / math.sqrt(query.shape[-1])  # [..., N, M]
@@ -110,7 +117,7 @@ class AttentionProjections(nn.Module):
         super().__init__()
         check_heads(d_model, num_heads)
         self.num_heads = num_heads
-        self.dropout = dropout
+        self.dropout = number("dropout", dropout, 0, 1)
         self.query = nn.Linear(d_model, d_model, bias=bias)
         self.key = nn.Linear(d_model, d_model, bias=bias)
         self.value = nn.Linear(d_model, d_model, bias=bias)
@@ -186,8 +193,9 @@ class MultiHeadAttention(AttentionProjections):
 
         Raises:
             ValueError: The mask is not bool, has none of these shapes, or has two axes where B = N,
-                so that it could be of keys or of pairs. The bias has none of these shapes, or has
-                three axes where B = H, so that it could be of sequences or of heads.
+                so that it could be of keys or of pairs. The bias is not of floats, has none of
+                these shapes, or has three axes where B = H, so that it could be of sequences or of
+                heads.
         """
         key = query if key is None else key
         value = key if value is None else value
@@ -198,7 +206,7 @@ class MultiHeadAttention(AttentionProjections):
             q,
             k,
             v,
-            mask=over_heads(mask, query, key),
+            mask=over_heads(mask, query, key, num_heads=self.num_heads),
             bias=bias,
             dropout=self.dropout if self.training else 0.0,
             return_attention=return_attention,
@@ -228,6 +236,7 @@ class FeedForward(nn.Sequential):
         activation: Activation = "relu",
     ):
         check_choice("activation", activation, list(ACTIVATIONS))
+        d_hidden = whole_number("d_hidden", d_hidden, 1)
         super().__init__(
             nn.Linear(d_model, d_hidden),
             ACTIVATIONS[activation](),
@@ -285,15 +294,21 @@ class MessagePassingAttention(MessagePassing):  # type: ignore[misc] # PyG has n
 
 def complete_edge_index(num_nodes: int) -> Tensor:
     """Every ordered pair of nodes, loops included, ``[2, N²]``: where self-attention goes."""
-    nodes = torch.arange(num_nodes)
+    nodes = torch.arange(whole_number("num_nodes", num_nodes, 0))
     return torch.cartesian_prod(nodes, nodes).T.contiguous()
 
 
 @overload
-def over_heads(mask: Tensor, query: Tensor, key: Tensor | None = None) -> Tensor: ...
+def over_heads(
+    mask: Tensor, query: Tensor, key: Tensor | None = None, *, num_heads: int | None = None
+) -> Tensor: ...
 @overload
-def over_heads(mask: None, query: Tensor, key: Tensor | None = None) -> None: ...
-def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) -> Tensor | None:
+def over_heads(
+    mask: None, query: Tensor, key: Tensor | None = None, *, num_heads: int | None = None
+) -> None: ...
+def over_heads(
+    mask: Tensor | None, query: Tensor, key: Tensor | None = None, *, num_heads: int | None = None
+) -> Tensor | None:
     """A mask that is broadcast to ``[B, H, N, M]``, or None.
 
     Args:
@@ -301,6 +316,7 @@ def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) ->
             ``[B, H, N, M]`` for each head.
         query: The queries' input, ``[B, N, d]``.
         key: The keys' input, ``[B, M, d]``; by default the queries' input.
+        num_heads: H, to check a mask that is given for each head.
 
     Raises:
         ValueError: The mask is not bool, has none of these shapes, or has two axes where B = N > 1,
@@ -308,14 +324,14 @@ def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) ->
     """
     if mask is None:
         return None
-    if mask.dtype != torch.bool:
-        raise ValueError(
-            f"mask is {mask.dtype}; expected torch.bool, True where attention is allowed."
-        )
+    check_mask(mask)
     B, N = query.shape[:2]
     M = N if key is None else key.shape[1]
     given = f"mask has shape {list(mask.shape)}"
     if mask.dim() == 4:
+        H = mask.shape[1] if num_heads is None else num_heads
+        if not is_broadcast(mask, (B, H, N, M)):
+            raise ValueError(f"{given}; expected [{B}, {H}, {N}, {M}], or what is broadcast to it.")
         return mask
     if mask.dim() == 3 and is_broadcast(mask, (B, N, M)):
         return mask[:, None]
@@ -329,8 +345,16 @@ def over_heads(mask: Tensor | None, query: Tensor, key: Tensor | None = None) ->
     return mask[:, None, None]
 
 
+def check_mask(mask: Tensor) -> None:
+    """Raises a ValueError unless a mask is bool; numbers would be read as bits, or be added."""
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"mask is {mask.dtype}; expected torch.bool, True where attention is allowed."
+        )
+
+
 def check_bias(bias: Tensor, num_heads: int, query: Tensor, key: Tensor) -> None:
-    """Raises a ValueError unless a bias is broadcast to ``[B, H, N, M]`` in one way only.
+    """Raises a ValueError unless a bias is of floats, and broadcast to ``[B, H, N, M]`` in one way.
 
     Args:
         bias: What is added to the logits.
@@ -338,6 +362,10 @@ def check_bias(bias: Tensor, num_heads: int, query: Tensor, key: Tensor) -> None
         query: The queries' input, ``[B, N, d]``.
         key: The keys' input, ``[B, M, d]``.
     """
+    if not bias.is_floating_point():  # a mask would add 1 where it is True
+        raise ValueError(
+            f"bias is {bias.dtype}; expected floats, which are added to the logits, or mask=…."
+        )
     B, N = query.shape[:2]
     M = key.shape[1]
     given = f"bias has shape {list(bias.shape)}"

@@ -25,6 +25,7 @@ from gtcourse.models.config import (
     PositiveInt,
     Probability,
     check_given,
+    check_module,
 )
 from gtcourse.models.mlp import mlp
 from gtcourse.models.transformer import TransformerEncoder
@@ -61,6 +62,8 @@ class BagTransformer(nn.Module):
     def __init__(self, config: BagTransformerConfig, node_encoding: nn.Module | None = None):
         super().__init__()
         check_given(self, config, BagTransformerConfig)
+        if node_encoding is not None:
+            check_module("node_encoding", node_encoding)
         self.config = config
         self.node_encoding = node_encoding
         self.embedding = feature_embedding(

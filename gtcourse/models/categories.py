@@ -182,11 +182,12 @@ class NumberEmbedding(nn.Linear):
         name: What the values are, for messages.
 
     Raises:
-        ValueError: The values have another number of columns.
+        ValueError: A size is below 1, or the values have another number of columns.
     """
 
     def __init__(self, num_features: int, dim: int, name: str = "values", *, bias: bool = True):
-        super().__init__(num_features, dim, bias=bias)
+        num_features = whole_number(f"the number of columns of {name}", num_features, 1)
+        super().__init__(num_features, whole_number("dim", dim, 1), bias=bias)
         self.name = name
 
     def forward(self, values: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ The type of a field says which values are allowed; :func:`check_config` reads th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from types import NoneType, UnionType
@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, g
 
 import numpy as np
 import torch
+from torch import nn
 from torch_geometric.data import Data
 
 from gtcourse.graphs.arguments import is_one_of
@@ -162,6 +163,22 @@ def check_given(model: object, config: object, expected: type[Config]) -> None:
             f"config is {given} for the model {type(model).__name__}; expected its configuration, "
             f"{expected.__name__}."
         )
+
+
+def check_module(name: str, module: object) -> None:
+    """Raises a ValueError if a model is given something else than a module."""
+    if not isinstance(module, nn.Module):
+        raise ValueError(f"{name} is of type {type(module).__name__}; expected a module.")
+
+
+def list_of_modules(name: str, modules: Iterable[nn.Module]) -> list[nn.Module]:
+    """The modules that a model is given; a ValueError if this is no list of modules."""
+    if not isinstance(modules, Iterable):  # a single one, for instance
+        raise ValueError(f"{name} is of type {type(modules).__name__}; expected a list of modules.")
+    listed = list(modules)
+    for module in listed:
+        check_module(f"an entry of {name}", module)
+    return listed
 
 
 def accept_numbers_of_numpy(config: Config) -> None:

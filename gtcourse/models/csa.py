@@ -33,7 +33,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.compiler import is_compiling
 
-from gtcourse.graphs.arguments import check_choice
+from gtcourse.graphs.arguments import check_choice, number
 from gtcourse.graphs.batch import GraphBatch, clipped
 from gtcourse.models import csa_kernel
 from gtcourse.models.attention import Activation, AttentionProjections, FeedForward, over_heads
@@ -235,9 +235,9 @@ class ChromaticSelfAttention(AttentionProjections):
         self.score = score
         self.clip = clip
         self.form = form
-        self.node_ablation = node_ablation
-        self.edge_ablation = edge_ablation
-        self.channel_ablation = channel_ablation
+        self.node_ablation = number("node_ablation", node_ablation, 0, 1)
+        self.edge_ablation = number("edge_ablation", edge_ablation, 0, 1)
+        self.channel_ablation = number("channel_ablation", channel_ablation, 0, 1)
         self.reset_parameters()
 
     def extra_repr(self) -> str:
@@ -274,7 +274,7 @@ class ChromaticSelfAttention(AttentionProjections):
             ValueError: The mask is not bool, has none of these shapes, or has two axes where B = N,
                 so that it could be of keys or of pairs.
         """
-        mask = over_heads(mask, h)  # [B, 1, N, N] or [B, 1, 1, N]
+        mask = over_heads(mask, h, num_heads=self.num_heads)  # [B, 1, N, N] or [B, 1, 1, N]
         query, key, value = self.project(h, h, h)  # [B, H, N, K] each
         value = value.mT  # [B, H, K, N]
         if self.score == "dot":
@@ -308,8 +308,8 @@ class ChromaticSelfAttention(AttentionProjections):
         z = z.flatten(1, 2)  # [B, d, N]
         if self.training and self.channel_ablation > 0:
             # To drop all weights of a channel is to drop what the channel gathers.
-            kept = F.dropout(torch.ones_like(z[..., :1]), self.channel_ablation)  # [B, d, 1]
-            z = z * kept
+            ones = torch.ones_like(z[..., :1])  # [B, d, 1]
+            z = z * F.dropout(ones, self.channel_ablation)  # [B, d, N]
         output = self.output(z.mT)  # [B, N, d]
         if not return_attention:
             return output
@@ -345,10 +345,11 @@ def filters(scores: Tensor, terms: EdgeTerms, clip: float = math.inf) -> Tensor:
     Returns:
         ``[B, H, K, R, N]``, with 1 in place of K where the terms are monochrome.
     """
+    H = scores.shape[1]
     # In float32 at least: in half precision a sum of two numbers near 100 is off by a quarter.
     dtype = torch.promote_types(scores.dtype, torch.float32)
-    logits = terms.logits.unflatten(1, (scores.shape[1], -1)).to(dtype)  # [B, H, K, R, N]
-    logits = scores[:, :, None] + logits
+    of_pairs = terms.logits.unflatten(1, (H, -1)).to(dtype)  # [B, H, K, R, N]
+    logits = scores[:, :, None] + of_pairs  # [B, H, K, R, N]
     if math.isfinite(clip):
         # A masked entry stays the lowest; at -clip it would have weight.
         allowed = scores > torch.finfo(scores.dtype).min  # [B, H, R, N]
@@ -375,11 +376,15 @@ def gather(
     Returns:
         ``[B, H, K, R]``.
     """
+    H = value.shape[1]
     messages = value[..., None, :]  # [B, H, K, 1, N]
     if edge_values is not None:
-        messages = messages + edge_values.unflatten(1, (value.shape[1], -1))  # [B, H, K, R, N]
-    weights = attention if drop is None else attention * drop[:, :, None]  # [B, H, K, R, N]
-    return (weights * messages).sum(dim=-1).to(value.dtype)
+        messages = messages + edge_values.unflatten(1, (H, -1))  # [B, H, K, R, N]
+    weights = attention  # [B, H, K, R, N]
+    if drop is not None:
+        weights = attention * drop[:, :, None]  # [B, H, K, R, N]
+    z = (weights * messages).sum(dim=-1)  # [B, H, K, R]
+    return z.to(value.dtype)
 
 
 def direct(
@@ -400,7 +405,14 @@ def direct(
 def additive_terms(
     query: Tensor, key: Tensor, edges: EdgeTerms | RowsOfTerms, rows: slice
 ) -> EdgeTerms:
-    """Some rows of the terms, with :math:`Q_i + K_j + E_{ij}` in place of the logits."""
+    """Some rows of the terms, with :math:`Q_i + K_j + E_{ij}` in place of the logits.
+
+    Args:
+        query: :math:`Q_i` of all nodes, ``[B, H, N, K]``.
+        key: :math:`K_j`, ``[B, H, N, K]``.
+        edges: What the pairs add, or a function that computes it.
+        rows: The rows, R nodes i.
+    """
     terms = rows_of(edges, rows)
     # In float32 at least: Q_i cancels in the softmax, and leaves its rounding error behind.
     dtype = torch.promote_types(query.dtype, torch.float32)
@@ -654,8 +666,11 @@ class NodeEncoding(nn.Module):
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Returns ``[B, N, d]``."""
-        h = self.features(real_node_features(batch))  # [B, N, d - d_position]
-        return h if self.walks is None else torch.cat([h, self.walks(batch)], dim=-1)
+        features = self.features(real_node_features(batch))  # [B, N, d - d_position]
+        if self.walks is None:
+            return features
+        walks = self.walks(batch)  # [B, N, d_position]
+        return torch.cat([features, walks], dim=-1)  # [B, N, d]
 
 
 class CSALayer(nn.Module):
@@ -707,9 +722,8 @@ class CSALayer(nn.Module):
             edge_ablation=edge_ablation,
             channel_ablation=channel_ablation,
         )
-        self.feed_forward = FeedForward(
-            d_model, d_hidden or 2 * d_model, dropout=dropout, activation=activation
-        )
+        d_hidden = 2 * d_model if d_hidden is None else d_hidden
+        self.feed_forward = FeedForward(d_model, d_hidden, dropout=dropout, activation=activation)
         self.attention_norm = NodeBatchNorm(d_model)
         self.feed_forward_norm = NodeBatchNorm(d_model)
         self.dropout = nn.Dropout(dropout)
@@ -736,14 +750,14 @@ class CSALayer(nn.Module):
         """
         # With an axis for queries, because [B, N] could be of pairs if B = N.
         real_keys = None if mask is None else mask[:, None]  # [B, 1, N]
-        attention: Tensor | None = None
         if return_attention:
             z, attention = self.attention(h, edges, mask=real_keys, return_attention=True)
         else:
             z = self.attention(h, edges, mask=real_keys)
+            attention = None
         h = self.attention_norm(h + self.dropout(z), mask)
         h = self.feed_forward_norm(h + self.dropout(self.feed_forward(h)), mask)
-        return h if attention is None else (h, attention)
+        return (h, attention) if return_attention else h
 
 
 class CGT(nn.Module):
@@ -807,9 +821,8 @@ class CGT(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draws all weights anew, by PyTorch's defaults, as in the authors' code."""
-        kinds = (
-            ChromaticSelfAttention | CategoryEmbedding | NodeBatchNorm | nn.Linear | nn.Embedding
-        )
+        # The projections of the attention are linear maps, too.
+        kinds = CategoryEmbedding | NodeBatchNorm | nn.Linear | nn.Embedding
         for module in self.modules():
             if isinstance(module, kinds):
                 module.reset_parameters()
@@ -865,16 +878,17 @@ class CGT(nn.Module):
         mask: Tensor | None = batch.mask
         if not self.training and can_read(batch.mask) and bool(batch.mask.all()):
             mask = None  # without padding nothing has to be masked
-        if self.config.share_edges:
-            terms = terms * self.config.num_layers  # a list of the one entry, for each layer
         attentions = []
-        for layer, edges in zip(self.layers, terms, strict=True):
+        for index, layer in enumerate(self.layers):
+            edges = terms[0] if self.config.share_edges else terms[index]
             if return_attention:
                 h, attention = layer(h, edges, mask=mask, return_attention=True)
                 attentions.append(attention)
             else:
                 h = layer(h, edges, mask=mask)
-        return h, torch.stack(attentions, dim=1) if return_attention else None
+        if not return_attention:
+            return h, None
+        return h, torch.stack(attentions, dim=1)  # [B, layers, d or H, N, N]
 
     def edge_terms(self, batch: GraphBatch) -> list[EdgeTerms | RowsOfTerms]:
         """What the pairs add in each layer; one entry if all layers share it."""

@@ -1,9 +1,11 @@
 r"""Two forms of CSA's attention that need less memory than the equations as they read.
 
 Written out, the weights of a layer are N² d numbers for each graph, and a backward pass stores
-them. The form "factorised" never stores a product of two factors, and "chunked" computes the
-weights of a few queries at a time, and again in the backward pass. Both give the same numbers as
-:func:`gtcourse.models.csa.direct`, which is passed to them, because its module imports this one.
+them. The form "factorised" writes a weight as a product of two factors, of which one is for each
+head and the other is the same in all layers; it stores the factors and no product. The form
+"chunked" computes the weights of a few queries at a time, and again in the backward pass. Both give
+the same numbers as :func:`gtcourse.models.csa.direct`, which is passed to them, because its module
+imports this one.
 
 Shapes:
     B: graphs in a batch
@@ -89,26 +91,26 @@ def factorised(
     drop_of_heads = None
     if drop is not None:
         drop_of_heads = drop.expand(B, H, R, N).flatten(0, 1)  # [G, R, N]
-    of_heads = (
+    compute = without_gradient
+    if torch.is_grad_enabled() or factor.device.type != "cpu":
+        compute = _Factorised.apply
+    z, total = compute(
         scores.flatten(0, 1),  # [G, R, N]
         value.flatten(0, 1),  # [G, K, N]
-        by_head(terms.logits, H),
+        by_head(terms.logits, H),  # [G, K, R, N]
         edge_values,
-        by_head(factor, H),
+        by_head(factor, H),  # [G, K, R, N]
         drop_of_heads,
-    )
-    if torch.is_grad_enabled() or factor.device.type != "cpu":
-        z, total = _Factorised.apply(*of_heads)  # [G, K, R] each
-    else:
-        z, total = without_gradient(*of_heads)
-    # Products below the smallest number are lost. A sum far above it does not notice.
+    )  # [G, K, R] each, what is gathered and the sum of a row's products
+    # Products below the smallest number of the precision are lost. Where the sum of a row is far
+    # above that number, above its root, the lost products do not change the sum.
     vanished = total < torch.finfo(total.dtype).tiny ** 0.5  # [G, K, R]
     if total.device.type == "cpu":
         if bool(vanished.any()):
             return checkpoint(direct, scores, value, terms, drop, use_reentrant=False)
     elif total.device.type != "meta":  # there, costs are counted as on the CPU
         z = z.masked_fill(vanished, torch.nan)
-    return z.unflatten(0, (B, H))
+    return z.unflatten(0, (B, H))  # [B, H, K, R]
 
 
 def by_head(pairs: Tensor, num_heads: int) -> Tensor:
@@ -128,7 +130,8 @@ def chunked(
     The arguments and the result are those of :func:`factorised`.
     """
     B, H, K, N = value.shape
-    step = max(1, CHUNK // max(1, B * H * K * N))  # a batch may have no graph
+    numbers_of_a_row = max(1, B * H * K * N)  # a batch may have no graph
+    rows_at_a_time = max(1, CHUNK // numbers_of_a_row)
 
     def chunk(rows: slice) -> Tensor:
         drop_of_rows = None
@@ -136,11 +139,11 @@ def chunked(
             drop_of_rows = drop[:, :, rows]  # [B, 1, rows, N]
         return direct(scores[:, :, rows], value, rows_of(edges, rows), drop_of_rows)
 
-    parts = [
-        checkpoint(chunk, slice(start, min(start + step, N)), use_reentrant=False)
-        for start in range(0, N, step)
-    ]
-    return torch.cat(parts, dim=-1)
+    parts = []
+    for start in range(0, N, rows_at_a_time):
+        rows = slice(start, min(start + rows_at_a_time, N))
+        parts.append(checkpoint(chunk, rows, use_reentrant=False))  # [B, H, K, rows]
+    return torch.cat(parts, dim=-1)  # [B, H, K, N]
 
 
 @torch.no_grad()
@@ -164,24 +167,25 @@ def without_gradient(
 ) -> tuple[Tensor, Tensor]:
     """What :class:`_Factorised` computes, faster on a CPU; the sums may have another scale.
 
-    All blocks are computed in the same memory, which therefore stays in the cache, and the sums
-    over the keys are products of a matrix with a vector of ones.
+    The arguments and the results are those of :class:`_Factorised`. All blocks of heads are
+    computed in the same memory, which therefore stays in the cache, and the sums over the keys are
+    products of a matrix with a vector of ones.
     """
     N = factor.shape[-1]
     # Divided by their sum, which one kernel does, and not by the largest. The scale of a row
     # cancels where z is divided by total.
     exp_scores = scores.to(factor.dtype).softmax(dim=-1)  # [G, R, N]
     total = factor.new_empty(factor.shape[:-1])  # [G, K, R]
-    z = torch.empty_like(total)
+    z = torch.empty_like(total)  # [G, K, R]
     ones = factor.new_ones(N)
     blocks = list(_blocks(factor))
     product_memory = factor.new_empty(factor[blocks[0]].shape)  # [g, K, R, N] of g heads
     messages_memory = torch.empty_like(product_memory)
     for block in blocks:
         heads = len(factor[block])  # g, or fewer in the last block
-        product = product_memory[:heads]
+        product = product_memory[:heads]  # [g, K, R, N], not yet divided by the row's sum
         torch.mul(exp_scores[block, None], factor[block], out=product)
-        torch.mv(product.view(-1, N), ones, out=total[block].view(-1))
+        torch.mv(product.view(-1, N), ones, out=total[block].view(-1))  # sums over the keys
         if drop is not None:
             product.mul_(drop[block, None])
         messages = value[block][..., None, :]  # [g, K, 1, N]
@@ -189,7 +193,7 @@ def without_gradient(
             torch.add(messages, edge_values[block], out=messages_memory[:heads])
             messages = messages_memory[:heads]  # [g, K, R, N]
         product.mul_(messages)
-        torch.mv(product.view(-1, N), ones, out=z[block].view(-1))
+        torch.mv(product.view(-1, N), ones, out=z[block].view(-1))  # sums over the keys
     z /= total.clamp(min=torch.finfo(total.dtype).tiny)
     return z.to(value.dtype), total
 
@@ -231,9 +235,10 @@ class _Factorised(torch.autograd.Function):
         largest = scores.amax(dim=-1, keepdim=True)  # [G, R, 1]
         exp_scores = (scores.to(factor.dtype) - largest).exp_()  # [G, R, N]
         total = factor.new_empty(factor.shape[:-1])  # [G, K, R]
-        z = torch.empty_like(total)
+        z = torch.empty_like(total)  # [G, K, R]
         for block in _blocks(factor):
-            product = exp_scores[block, None] * factor[block]  # [g, K, R, N] of g heads
+            # The filters of g heads, not yet divided by the row's sum.
+            product = exp_scores[block, None] * factor[block]  # [g, K, R, N]
             torch.sum(product, dim=-1, out=total[block])
             if drop is not None:
                 product.mul_(drop[block, None])
@@ -255,6 +260,7 @@ class _Factorised(torch.autograd.Function):
         grad_value = torch.empty_like(value)  # [G, K, N]
         grad_logits = torch.empty_like(factor)  # [G, K, R, N]
         grad_edge_values = None if edge_values is None else torch.empty_like(factor)
+        # The gradient of z, g_i, and with it the division of the filters by their row's sum.
         scaled = (gradient / total).to(factor.dtype)[..., None]  # [G, K, R, 1]
         for block in _blocks(factor):
             # The filters times the gradient of z. That is the gradient of the edges' values as
@@ -262,17 +268,18 @@ class _Factorised(torch.autograd.Function):
             buffer = None if grad_edge_values is None else grad_edge_values[block]
             weighted = torch.mul(exp_scores[block, None], scaled[block], out=buffer)
             weighted.mul_(factor[block])  # [g, K, R, N]
-            messages = _messages(value, edge_values, block)
-            difference = grad_logits[block]
+            messages = _messages(value, edge_values, block)  # [g, K, R, N] or [g, K, 1, N]
+            # m_ij - z_i, written to where the gradient of the logits is to be.
+            difference = grad_logits[block]  # [g, K, R, N]
             if drop is None:
                 torch.sub(messages, z[block][..., None], out=difference)
             else:
                 torch.addcmul(-z[block][..., None], messages, drop[block, None], out=difference)
-            difference.mul_(weighted)
-            grad_scores[block] = difference.sum(dim=1)
+            difference.mul_(weighted)  # now the gradient of the logits
+            grad_scores[block] = difference.sum(dim=1)  # over the channels of a head
             if drop is not None:
                 weighted.mul_(drop[block, None])
-            grad_value[block] = weighted.sum(dim=2)
+            grad_value[block] = weighted.sum(dim=2)  # over the queries
         if grad_edge_values is not None:
             grad_edge_values = grad_edge_values.to(edge_values.dtype)
         return (
@@ -280,8 +287,8 @@ class _Factorised(torch.autograd.Function):
             grad_value,
             grad_logits.to(ctx.logits_dtype),
             grad_edge_values,
-            None,
-            None,
+            None,  # of factor, whose gradient is that of the logits
+            None,  # of drop
         )
 
 
@@ -294,5 +301,6 @@ def _messages(value: Tensor, edge_values: Tensor | None, block: slice) -> Tensor
 def _blocks(pairs: Tensor) -> Iterator[slice]:
     """Slices of the first axis with ``BLOCK`` numbers or fewer each, or with a single head."""
     largest = BLOCK.get(pairs.device.type, BLOCK["cuda"])
-    step = max(1, largest // math.prod(pairs.shape[1:]))
-    return (slice(start, start + step) for start in range(0, len(pairs), step))
+    numbers_of_a_head = math.prod(pairs.shape[1:])
+    heads = max(1, largest // numbers_of_a_head)
+    return (slice(first, first + heads) for first in range(0, len(pairs), heads))

@@ -56,6 +56,7 @@ from gtcourse.models.config import (
     PositiveInt,
     Probability,
     check_given,
+    list_of_modules,
 )
 from gtcourse.models.fused import check_numba
 from gtcourse.models.mlp import mlp
@@ -179,6 +180,8 @@ class EGTAttention(nn.Module):
     ):
         super().__init__()
         check_heads(d_model, num_heads)
+        if not clip > 0:  # true for NaN, too; clamp() would return one number for all
+            raise ValueError(f"clip is {clip}; expected a number above 0, or infinity for none.")
         self.num_heads = num_heads
         self.clip = clip
         self.scale = (d_model // num_heads) ** -0.5 if scaled else 1.0
@@ -208,9 +211,12 @@ class EGTAttention(nn.Module):
             return_attention: Also return :math:`\tilde A`.
 
         Returns:
-            The update of the tokens, ``[B, T, d]``, which is zero for one that may attend to none,
-            or None without ``aggregate``; the logits :math:`\hat H`, ``[B, T, T, H]``; and with
-            ``return_attention`` the gated weights :math:`\tilde A`, ``[B, H, T, T]``.
+            Two results, and with ``return_attention`` three:
+
+            - The update of the tokens, ``[B, T, d]``, zero for a token that may attend to none; or
+              None without ``aggregate``.
+            - The logits :math:`\hat H`, ``[B, T, T, H]``, which update the pairs.
+            - The gated weights :math:`\tilde A`, ``[B, H, T, T]``.
         """
         # The queries are scaled and not the products, which are more numbers.
         query = self.split_heads(self.query(h) * self.scale)  # [B, H, T, K]
@@ -218,12 +224,12 @@ class EGTAttention(nn.Module):
         dot = query @ key.mT  # [B, H, T, T], the paper's A-hat
         E, G = self.edge_terms(e)  # [B, H, T, T] each; G is None without gates
         logits = dot.clamp(-self.clip, self.clip) + E  # Eq. 5, H-hat; E is not clipped
-        pair_logits = logits.permute(0, 2, 3, 1)  # [B, T, T, H]
+        logits_of_pairs = logits.permute(0, 2, 3, 1)  # [B, T, T, H], as the pairs in e
         if self.output is None and not return_attention:
-            return None, pair_logits
+            return None, logits_of_pairs
 
         if mask is not None:
-            mask = self.pairs_of(mask, h)  # [B, 1, T, T]
+            mask = self.mask_of_pairs(mask, h)  # [B, 1, T, T]
             # The lowest number rather than -inf, because a row of -inf alone would become NaN. In
             # attention.py such a row is opened instead, as PyTorch's kernels read True and False.
             logits = logits.masked_fill(~mask, torch.finfo(logits.dtype).min)
@@ -242,10 +248,10 @@ class EGTAttention(nn.Module):
                 has_keys = mask.any(dim=-1)[:, 0]  # [B, T]
                 z = z.masked_fill(~has_keys[..., None], 0.0)
         if not return_attention:
-            return z, pair_logits
+            return z, logits_of_pairs
         if mask is not None:
-            attention = attention.masked_fill(~mask, 0.0)
-        return z, pair_logits, attention
+            attention = attention.masked_fill(~mask, 0.0)  # a row without keys was uniform
+        return z, logits_of_pairs, attention
 
     def edge_terms(self, e: Tensor) -> tuple[Tensor, Tensor | None]:
         """E and G, ``[B, H, T, T]`` each, or E and None without gates."""
@@ -256,7 +262,14 @@ class EGTAttention(nn.Module):
         return E, G
 
     def edge_terms_of_rows(self, e: Tensor) -> Tensor:
-        """E and G of pairs ``[..., d_e]``, beside each other ``[..., 2 H]``; E without gates."""
+        """E and G with the pairs' own axes first, as the form "fused" needs them.
+
+        Args:
+            e: Pairs, ``[..., d_e]``.
+
+        Returns:
+            E and G beside each other, ``[..., 2 H]``, or E alone without gates, ``[..., H]``.
+        """
         if self.edge_gate is None:
             return self.edge_bias(e)  # [..., H]
         # One product for both, because e is the longest tensor of a layer.
@@ -264,12 +277,18 @@ class EGTAttention(nn.Module):
         bias = torch.cat([self.edge_bias.bias, self.edge_gate.bias])  # [2 H]
         return F.linear(e, weight, bias)
 
-    def pairs_of(self, mask: Tensor, h: Tensor) -> Tensor:
-        """A mask of pairs, ``[B, 1, T, T]``, from one of pairs or of real tokens."""
+    def mask_of_pairs(self, mask: Tensor, h: Tensor) -> Tensor:
+        """True where a token may attend to another, ``[B, 1, T, T]``.
+
+        Args:
+            mask: The same of pairs, ``[B, T, T]``, or True at real tokens, ``[B, T]``. Then real
+                tokens attend to each other, and those of padding to none.
+            h: Tokens, ``[B, T, d]``.
+        """
         if mask.dim() == 2:
             is_real = over_heads(mask, h)  # [B, 1, 1, T]
-            return is_real & is_real.mT
-        return over_heads(mask, h)
+            return is_real & is_real.mT  # [B, 1, T, T]
+        return over_heads(mask, h, num_heads=1)  # [B, 1, T, T]; all heads share a mask
 
     def split_heads(self, x: Tensor) -> Tensor:
         """Gives each head K of the channels: ``[B, T, d]`` to ``[B, H, T, K]``."""
@@ -295,7 +314,8 @@ class EGTLayer(nn.Module):
         num_heads: Attention heads, H.
         node_multiplier: Inner width of the nodes' feed-forward network, over d.
         edge_multiplier: Inner width of the pairs' feed-forward network, over d_e.
-        edge_channels: False for EGT-Simple, whose pairs bias and gate attention but never change.
+        edge_channels: False for EGT-Simple, whose pairs bias and gate attention but never change;
+            ``update_edges`` then has no effect.
         update_nodes: False in a last layer whose nodes no head reads.
         update_edges: False in a last layer whose pairs no head reads.
         node_dropout: After attention and after the nodes' feed-forward network.
@@ -361,7 +381,6 @@ class EGTLayer(nn.Module):
             The tokens, ``[B, T, d]``; the pairs, ``[B, T, T, d_e]``; and with ``return_attention``
             the gated weights :math:`\tilde A`, ``[B, H, T, T]``.
         """
-        attention: Tensor | None = None
         normed_h = self.node_norm(h)
         normed_e = self.edge_norm(e)
         if return_attention:
@@ -370,6 +389,7 @@ class EGTLayer(nn.Module):
             )
         else:
             z, logits = self.attention(normed_h, normed_e, mask=mask)
+            attention = None
         if self.update_nodes:
             h = h + self.node_dropout(z)  # Eq. 6
             h = h + self.node_dropout(self.node_ffn(h))  # its first step is the norm
@@ -378,7 +398,7 @@ class EGTLayer(nn.Module):
             # code it is H-hat.
             e = e + self.edge_dropout(self.edge_output(logits))
             e = e + self.edge_dropout(self.edge_ffn(e))  # its first step is the norm
-        return (h, e) if attention is None else (h, e, attention)
+        return (h, e, attention) if return_attention else (h, e)
 
 
 def check_multiplier(name: str, multiplier: float, width: int) -> None:
@@ -450,7 +470,7 @@ class SVDEncoding(nn.Module):
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Reads the encoding "svd" of ``AddSVD(r)``, ``[B, N, 2 r]``; returns ``[B, N, d]``."""
-        svd = batch.encoding("svd")
+        svd = batch.encoding("svd")  # [B, N, 2 r]
         if self.training and self.flip_signs == "pairs":
             svd = flip_pairs(svd)
         elif self.training and self.flip_signs == "nodes":
@@ -464,9 +484,10 @@ def flip_pairs(svd: Tensor) -> Tensor:
     ``svd`` is ``[B, N, 2 r]``; each pair of each graph has a sign of its own.
     """
     B, _, width = svd.shape
-    bits = torch.randint(0, 2, (B, 1, width // 2), device=svd.device)  # [B, 1, r]
+    bits = torch.randint(0, 2, (B, 1, width // 2), device=svd.device)  # [B, 1, r], 0 or 1
     bits = torch.cat([bits, bits], dim=-1)  # [B, 1, 2 r], the same for u and v
-    return svd * (2 * bits - 1).to(svd.dtype)
+    signs = (2 * bits - 1).to(svd.dtype)  # [B, 1, 2 r], -1 or 1
+    return svd * signs
 
 
 def flip_nodes(svd: Tensor) -> Tensor:
@@ -475,8 +496,9 @@ def flip_nodes(svd: Tensor) -> Tensor:
     ``svd`` is ``[B, N, 2 r]``; each node of each graph has a sign of its own.
     """
     B, N, _ = svd.shape
-    bits = torch.randint(0, 2, (B, N, 1), device=svd.device)
-    return svd * (2 * bits - 1).to(svd.dtype)
+    bits = torch.randint(0, 2, (B, N, 1), device=svd.device)  # [B, N, 1], 0 or 1
+    signs = (2 * bits - 1).to(svd.dtype)  # [B, N, 1], -1 or 1
+    return svd * signs
 
 
 # Section 3.3: embedding and prediction
@@ -542,10 +564,11 @@ class EdgeInput(nn.Module):
         """Returns ``[B, N, N, d_e]``."""
         is_edge = batch.adjacency  # [B, N, N]
         if self.max_distance is None:
-            row = (is_edge | same_node(is_edge)).long()
+            is_joined = is_edge | same_node(is_edge)  # [B, N, N]
+            row = is_joined.long()  # [B, N, N], of the table "structure"
         else:
             # The paper does not say what unreachable nodes are; here they are the farthest.
-            row = clipped(batch.encoding("distance"), self.max_distance)
+            row = clipped(batch.encoding("distance"), self.max_distance)  # [B, N, N]
         e = self.structure(row)  # [B, N, N, d_e]
         if self.features is None:
             return e
@@ -574,13 +597,16 @@ class VirtualNodes(nn.Module):
         """Nodes ``[B, N, d]`` to tokens ``[B, T, d]``, and their pairs to ``[B, T, T, d_e]``."""
         B, N, _ = h.shape
         nodes = self.nodes.weight.expand(B, -1, -1)  # [B, q, d]
-        pairs = self.pairs.weight[:, None]  # [q, 1, d_e]
-        among = ((pairs + pairs.transpose(0, 1)) / 2).expand(B, -1, -1, -1)  # [B, q, q, d_e]
-        to_nodes = pairs.expand(B, -1, N, -1)  # [B, q, N, d_e]
+        vectors = self.pairs.weight[:, None]  # [q, 1, d_e]
+        among = (vectors + vectors.transpose(0, 1)) / 2  # [q, q, d_e]
+        among = among.expand(B, -1, -1, -1)  # [B, q, q, d_e]
+        to_nodes = vectors.expand(B, -1, N, -1)  # [B, q, N, d_e]
         from_nodes = to_nodes.transpose(1, 2)  # [B, N, q, d_e]
         virtual_rows = torch.cat([among, to_nodes], dim=2)  # [B, q, T, d_e]
         node_rows = torch.cat([from_nodes, e], dim=2)  # [B, N, T, d_e]
-        return torch.cat([nodes, h], dim=1), torch.cat([virtual_rows, node_rows], dim=1)
+        tokens = torch.cat([nodes, h], dim=1)  # [B, T, d]
+        pairs = torch.cat([virtual_rows, node_rows], dim=1)  # [B, T, T, d_e]
+        return tokens, pairs
 
 
 def same_node(pairs: Tensor) -> Tensor:
@@ -613,8 +639,9 @@ class EGT(nn.Module):
             config.num_edge_types, config.num_edge_features, d_edge, max_distance
         )
 
-        # As in the authors' code, the last layer computes only what a head reads. In EGT-Simple a
-        # head for edges reads pairs of nodes (Appendix C).
+        # As in the authors' code, the last layer computes only what a head reads. The head for
+        # graphs and that for nodes read nodes. The head for edges reads the vectors of pairs, but
+        # in EGT-Simple the vectors of both nodes (Appendix C). The head for distances reads pairs.
         reads_nodes = config.target != "edge" or config.variant == "simple"
         reads_edges = not reads_nodes or config.distance_hops > 0
         self.layers = nn.ModuleList()
@@ -663,7 +690,8 @@ class EGT(nn.Module):
 
         self.reset_parameters()
         # After the draw, so that they keep the weights that they come with.
-        self.node_encodings.extend(node_encodings or [])
+        if node_encodings is not None:
+            self.node_encodings.extend(list_of_modules("node_encodings", node_encodings))
         # Weights of release 0.2 have other names: those of egt-100k/molecules, and a reader's own,
         # in which there may be virtual nodes.
         self.register_load_state_dict_pre_hook(read_old_inputs)
@@ -784,7 +812,7 @@ class EGT(nn.Module):
 
     def attention_mask(self, batch: GraphBatch) -> Tensor:
         """True where a token may attend to another, ``[B, T, T]``."""
-        mask = batch.pair_mask  # [B, N, N]
+        mask = batch.pair_mask  # [B, N, N], True for pairs of real nodes
         if self.config.variant == "constrained":
             # Eq. 12: node i attends to itself and to the nodes that an edge leads to from it. By
             # Section 4.3 and Appendix C the pair of node i and node j is kept "if there is an edge
@@ -794,8 +822,9 @@ class EGT(nn.Module):
         # (In the authors' later code virtual nodes attend to padding.)
         q = self.config.virtual_nodes
         is_real = F.pad(batch.mask, (q, 0), value=True)  # [B, T]
-        mask = F.pad(mask, (q, 0, q, 0), value=True)  # [B, T, T]
-        return mask & is_real[:, :, None] & is_real[:, None, :]
+        are_real = is_real[:, :, None] & is_real[:, None, :]  # [B, T, T]
+        mask = F.pad(mask, (q, 0, q, 0), value=True)  # [B, T, T], True for every virtual node
+        return mask & are_real
 
     def readout(self, batch: GraphBatch, h: Tensor, e: Tensor, first_e: Tensor) -> Tensor:
         """What the head reads of each graph, node or pair, ``[B, …, width]``.
@@ -808,13 +837,14 @@ class EGT(nn.Module):
             return h[:, :q].flatten(start_dim=1)  # [B, q d]
         if self.config.target == "graph":
             is_real = batch.mask[..., None].to(h.dtype)  # [B, N, 1]
-            return (nodes * is_real).sum(dim=1) / is_real.sum(dim=1).clamp(min=1)  # [B, d]
+            num_nodes = is_real.sum(dim=1).clamp(min=1)  # [B, 1]
+            return (nodes * is_real).sum(dim=1) / num_nodes  # [B, d]
         if self.config.target == "node":
             return nodes
         if self.config.variant == "simple":  # edges are classified by pairs of nodes (Appendix C)
             node_i = nodes[:, :, None].expand(-1, -1, nodes.shape[1], -1)  # [B, N, N, d]
             node_j = node_i.transpose(1, 2)  # [B, N, N, d]
-            return torch.cat([node_i, node_j, first_e[:, q:, q:]], dim=-1)
+            return torch.cat([node_i, node_j, first_e[:, q:, q:]], dim=-1)  # [B, N, N, 2 d + d_e]
         return e[:, q:, q:]  # [B, N, N, d_e]
 
 

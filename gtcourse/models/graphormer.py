@@ -36,8 +36,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from gtcourse.graphs.arguments import check_choice
+from gtcourse.graphs.arguments import check_choice, whole_number
 from gtcourse.graphs.batch import UNREACHABLE, GraphBatch, has_lowered_distances
+from gtcourse.graphs.check import check_batch
 from gtcourse.models.attention import AttentionProjections, over_heads, scaled_dot_product_attention
 from gtcourse.models.categories import (
     CategoryEmbedding,
@@ -55,11 +56,9 @@ from gtcourse.models.config import (
     PositiveInt,
     Probability,
     check_given,
+    list_of_modules,
 )
 from gtcourse.models.mlp import mlp
-
-Attended = Tensor | tuple[Tensor, Tensor]
-"""What a layer returns, or that and its attention."""
 
 
 @dataclass(frozen=True)
@@ -172,17 +171,19 @@ class CentralityEncoding(nn.Module):
 
     def __init__(self, max_in_degree: int, max_out_degree: int, d_model: int):
         super().__init__()
+        max_in_degree = whole_number("max_in_degree", max_in_degree, 0)
+        max_out_degree = whole_number("max_out_degree", max_out_degree, 0)
         self.incoming = nn.Embedding(max_in_degree + 1, d_model)
         self.outgoing = nn.Embedding(max_out_degree + 1, d_model)
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Reads the encodings of ``AddDegrees()``, ``[B, N]`` each; returns ``[B, N, d]``."""
+        max_in_degree = self.incoming.num_embeddings - 1
+        max_out_degree = self.outgoing.num_embeddings - 1
         # Clamped at 0 too, because padding may hold any number.
-        largest_in = self.incoming.num_embeddings - 1
-        largest_out = self.outgoing.num_embeddings - 1
-        z_in = self.incoming(batch.encoding("in_degree").clamp(0, largest_in))  # [B, N, d]
-        z_out = self.outgoing(batch.encoding("out_degree").clamp(0, largest_out))  # [B, N, d]
-        return z_in + z_out
+        in_degree = batch.encoding("in_degree").clamp(0, max_in_degree)  # [B, N]
+        out_degree = batch.encoding("out_degree").clamp(0, max_out_degree)  # [B, N]
+        return self.incoming(in_degree) + self.outgoing(out_degree)  # [B, N, d]
 
 
 # Section 3.1.2: spatial encoding
@@ -202,6 +203,7 @@ class SpatialEncoding(nn.Module):
 
     def __init__(self, num_heads: int, max_distance: int):
         super().__init__()
+        max_distance = whole_number("max_distance", max_distance, 0)
         self.scalars = nn.Embedding(max_distance + 2, num_heads)
 
     def forward(self, batch: GraphBatch) -> Tensor:
@@ -209,11 +211,19 @@ class SpatialEncoding(nn.Module):
         return self.of(batch.encoding("distance"))
 
     def of(self, distance: Tensor) -> Tensor:
-        """The scalars, ``[B, H, N, N]``, of distances ``[B, N, N]`` from i to j, -1 for no path."""
+        """Looks up the scalars of distances that do not come from a batch.
+
+        Args:
+            distance: The distance from i to j, ``[B, N, N]``, -1 where there is no path.
+
+        Returns:
+            ``[B, H, N, N]``.
+        """
         last_row = self.scalars.num_embeddings - 1
         # Clamped at 0 too, because padding may hold any number.
         row = (distance + 1).clamp(0, last_row)  # [B, N, N]; row 0 for -1, no path
-        return self.scalars(row).permute(0, 3, 1, 2)
+        b = self.scalars(row)  # [B, N, N, H]
+        return b.permute(0, 3, 1, 2)
 
 
 # Section 3.1.3: edge encoding
@@ -229,6 +239,11 @@ class EdgeEncoding(nn.Module):
     a node itself, and without a path, :math:`c_{ij}` is 0. As in the authors' code every head has a
     :math:`w_n` of its own, H is also the width of :math:`x_e`, and :math:`x_e` is the mean over the
     columns of the features. Of a path longer than P the first P edges count.
+
+    The mean is computed in three ways that give the same numbers. With the edges of each path,
+    :meth:`mean_over_paths` adds up their products. Where the features are categories, all products
+    :math:`x_e w_n^T` fit into one :meth:`table`, and the mean of a path is that of some of its
+    rows. With the trees of paths, :meth:`mean_along_trees` goes from shorter paths to longer ones.
 
     Differs from the authors' code, which adds a vector for "no edge" behind a path's end up to the
     longest path of the *batch*, so that a prediction depends on the batch.
@@ -257,6 +272,7 @@ class EdgeEncoding(nn.Module):
     ):
         super().__init__()
         check_choice("reduce", reduce, ("mean", "sum"))
+        max_length = whole_number("max_length", max_length, 1)
         check_positions(positions, max_length)
         if isinstance(num_edge_types, int):
             num_edge_types = (num_edge_types,)
@@ -284,28 +300,30 @@ class EdgeEncoding(nn.Module):
             ValueError: An encoding is missing, or, on the CPU, "path_edges" holds fewer than P
                 edges of a path that is longer.
         """
-        has_only_trees = "path_tree" in batch.encodings and "path_edges" not in batch.encodings
-        if has_only_trees:
+        if "path_tree" in batch.encodings and "path_edges" not in batch.encodings:
             c = self.mean_along_trees(batch)  # [B, N, N, H]
         else:  # without either, this raises an error that names path_edges
             c = self.mean_over_paths(batch)  # [B, N, N, H]
-            stored_length = batch.encoding("path_edges").shape[-2]
-            if stored_length < self.max_length:
-                is_cut = self.cut_paths(batch, stored_length)  # [B]
-                if not can_read(is_cut):
-                    # Nothing can be raised here. The prediction for such a graph becomes NaN.
-                    c = c.masked_fill(is_cut[:, None, None, None], torch.nan)
+            is_cut = self.has_cut_paths(batch)  # [B]
+            if is_cut is not None and not can_read(is_cut):
+                # Nothing can be raised here. The prediction for such a graph becomes NaN.
+                c = c.masked_fill(is_cut[:, None, None, None], torch.nan)
         if self.reduce == "sum":
             length = batch.encoding("distance").clamp(0, self.max_length)  # [B, N, N]
             c = c * length[..., None]  # without a path, 0 edges are read
         return c.permute(0, 3, 1, 2)
 
-    def cut_paths(self, batch: GraphBatch, stored_length: int) -> Tensor:
+    def has_cut_paths(self, batch: GraphBatch) -> Tensor | None:
         """True for each graph with a path of which fewer edges are stored than are read, ``[B]``.
+
+        None if "path_edges" stores P edges of a path, as many as are read.
 
         Raises:
             ValueError: On the CPU, there is such a graph.
         """
+        stored_length = batch.encoding("path_edges").shape[-2]
+        if stored_length >= self.max_length:
+            return None
         distance = batch.encoding("distance").masked_fill(~batch.pair_mask, UNREACHABLE)
         longest = distance.amax(dim=(1, 2))  # [B]
         # AddShortestPaths(max_distance=m) stores m for longer paths too, which hides their length.
@@ -324,29 +342,29 @@ class EdgeEncoding(nn.Module):
     def mean_over_paths(self, batch: GraphBatch) -> Tensor:
         """:math:`c_{ij}` from the edges of every path, ``[B, N, N, H]``."""
         distance = batch.encoding("distance").long()  # [B, N, N]
-        w = self.positions[: self.max_length]  # [P, H, H]
-        path_edges = batch.encoding("path_edges")[..., : len(w), :]  # [B, N, N, P, F]
+        # P here is the number of edges that are stored, if these are fewer than are read.
+        path_edges = batch.encoding("path_edges")[..., : self.max_length, :]  # [B, N, N, P, F]
         place = torch.arange(path_edges.shape[-2], device=distance.device)  # [P]
         is_edge = place < distance[..., None]  # [B, N, N, P]; False everywhere without a path
         if isinstance(self.edges, NumberEmbedding):
             path_edges = path_edges.masked_fill(~is_edge[..., None], 0.0)
             x = self.edges(path_edges)  # [B, N, N, P, H]; 0 beyond the end, as there is no bias
-            w = w[: x.shape[-2]]  # path_edges may store fewer than P edges of a path
-            total = torch.einsum("bijnk,nkh->bijh", x, w)
+            w = self.positions[: x.shape[-2]]  # [P, H, H]
+            total = torch.einsum("bijnk,nkh->bijh", x, w)  # [B, N, N, H]
             length = is_edge.sum(dim=-1, keepdim=True)  # [B, N, N, 1]
             return total / length.clamp(min=1)
-        # All products x_e · w_n fit into a table. The edges of a path choose rows of it, one for
-        # each place and column, and c is the mean of these rows: a bag of rows in PyTorch's words.
+        # The edges of a path choose rows of the table of all products, one for each place and
+        # column, and c is the mean of these rows. PyTorch calls such a set of rows a bag.
         if can_read(path_edges):
             return self.mean_of_bags(path_edges, is_edge)
-        # The length of that list depends on values: on an accelerator the program would wait for
-        # them, and a compiled model cannot have them.
+        # The length of the list in mean_of_bags depends on values: on an accelerator the program
+        # would wait for them, and a compiled model cannot have them.
         return self.mean_of_padded_bags(path_edges, is_edge)
 
     def mean_of_bags(self, path_edges: Tensor, is_edge: Tensor) -> Tensor:
         """The mean of the table's rows for each path, from a list of the edges of all paths.
 
-        Most places are beyond the end of a path, and are not in the list.
+        The list leaves out the places beyond the end of a path, which are most of them.
 
         Args:
             path_edges: Categories of the edges on every path, ``[B, N, N, P, F]``.
@@ -357,15 +375,20 @@ class EdgeEncoding(nn.Module):
         """
         categories = cast(CategoryEmbedding, self.edges)
         table = self.table()  # [P, types + 1, H]
+        rows_per_place = table.shape[1]
         edges = path_edges[is_edge]  # [edges of all paths, F]
         categories.check_rows(edges, path_edges, is_edge)
         place = is_edge.nonzero()[:, -1:]  # [edges of all paths, 1]
-        rows = categories.rows(edges) + table.shape[1] * place  # [edges of all paths, F]
-        length = is_edge.sum(dim=-1).flatten()  # [B N²]
-        first = (length.cumsum(0) - length) * rows.shape[-1]  # [B N²], where a bag begins
-        # The mean of an empty bag, of a node itself or without a path, is 0.
-        c = F.embedding_bag(rows.flatten(), table.flatten(0, 1), first, mode="mean")  # [B N², H]
-        return c.unflatten(0, is_edge.shape[:-1])
+        rows = categories.rows(edges) + rows_per_place * place  # [edges of all paths, F]
+        length = is_edge.sum(dim=-1).flatten()  # [B N²], edges of each path
+        edges_before = length.cumsum(0) - length  # [B N²], in the list
+        columns = rows.shape[-1]  # F
+        # A bag has a row for each edge and column. The mean of an empty bag, of a node itself or
+        # without a path, is 0.
+        c = F.embedding_bag(
+            rows.flatten(), table.flatten(0, 1), offsets=edges_before * columns, mode="mean"
+        )  # [B N², H]
+        return c.unflatten(0, is_edge.shape[:-1])  # [B, N, N, H]
 
     def mean_of_padded_bags(self, path_edges: Tensor, is_edge: Tensor) -> Tensor:
         """The same c, from P places of every path; those beyond its end have a row of their own.
@@ -375,7 +398,7 @@ class EdgeEncoding(nn.Module):
         categories = cast(CategoryEmbedding, self.edges)
         table = self.table()  # [P, types + 1, H]
         rows_per_place = table.shape[1]
-        table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))  # [P (types + 1) + 1, H]
+        table = F.pad(table.flatten(0, 1), (0, 0, 0, 1))  # [P (types + 1) + 1, H], one more row
         row_beyond = len(table) - 1  # no mean counts it
         # Beyond the end of a path and in padding anything may stand: it is not to be reported.
         path_edges = path_edges.masked_fill(~is_edge[..., None], 0)
@@ -384,36 +407,39 @@ class EdgeEncoding(nn.Module):
         rows = rows.masked_fill(~is_edge[..., None], row_beyond)
         bags = rows.flatten(0, 2).flatten(1)  # [B N², P F]
         c = F.embedding_bag(bags, table, mode="mean", padding_idx=row_beyond)  # [B N², H]
-        return c.unflatten(0, is_edge.shape[:-1])
+        return c.unflatten(0, is_edge.shape[:-1])  # [B, N, N, H]
 
     def mean_along_trees(self, batch: GraphBatch) -> Tensor:
-        """The same c, ``[B, N, N, H]``, from the last but one node of every path.
+        """The same c, ``[B, N, N, H]``, from the last but one node of every path, its parent.
 
-        The path from i to j is the path from i to that node, its parent, and one more edge. So the
-        sums of all pairs at distance 1 are computed first, then those at distance 2, and so on.
+        The path from i to j is the path from i to the parent, and one more edge from the parent to
+        j. So the sums of all pairs at distance 1 are computed first, then those at distance 2, each
+        from a sum at distance 1, and so on.
         """
         distance = batch.encoding("distance").long()  # [B, N, N]
         parent = batch.encoding("path_tree").long().clamp(min=0)  # [B, N, N]
         B, N, _ = parent.shape
-        graph = torch.arange(B, device=parent.device)[:, None, None]
-        node = torch.arange(N, device=parent.device)
-        last_edge = edge_features(batch)[graph, parent, node]  # [B, N, N, F], of (parent, j)
+        graph = torch.arange(B, device=parent.device)[:, None, None]  # [B, 1, 1]
+        node = torch.arange(N, device=parent.device)  # [N]
+        last_edge = edge_features(batch)[graph, parent, node]  # [B, N, N, F], from parent to j
         if isinstance(self.edges, CategoryEmbedding):
             has_last_edge = distance > 0  # [B, N, N]
             self.edges.check_rows(last_edge[has_last_edge], last_edge, has_last_edge)
         last_edge = last_edge.flatten(0, 2)  # [B N², F]
-        pair_before = (graph * N + node[:, None]) * N + parent  # [B, N, N], the pair (i, parent)
+        # The place of the pair (i, parent) among all B N² pairs, of which (i, j) of graph b has the
+        # place b N² + i N + j.
+        pair_before = (graph * N + node[:, None]) * N + parent  # [B, N, N]
         pair_before = pair_before.flatten()  # [B N²]
 
         # Pairs without a path stand with those of a node and itself, whose sum is 0.
         length = distance.clamp(min=0).flatten()  # [B N²]
-        num_pairs = length.bincount()  # [lengths], from 0
-        pairs_by_length = length.argsort().split(num_pairs.tolist())
+        num_pairs = length.bincount()  # [1 + longest], the pairs of each length from 0
+        pairs_by_length = length.argsort().split(num_pairs.tolist())  # their places, by length
         w = self.positions[: self.max_length]  # [P, H, H]
         total = w.new_zeros(B * N * N, w.shape[-1])  # [B N², H]
         # The last edge of a path of length n is in place n - 1, because places count from 0.
         for place, pairs in enumerate(pairs_by_length[1:]):
-            sums = total[pair_before[pairs]]  # [pairs, H], over the paths to the parents
+            sums = total[pair_before[pairs]]  # [pairs, H], of the paths to the parents
             if place < len(w):  # of a longer path the first P edges count
                 sums = sums + self.products(last_edge[pairs], place)
             total = total.index_copy(0, pairs, sums)
@@ -423,9 +449,10 @@ class EdgeEncoding(nn.Module):
     def products(self, edges: Tensor, place: int) -> Tensor:
         """:math:`x_e w_n^T` of edges at one place: ``[..., F]`` to ``[..., H]``."""
         if isinstance(self.edges, NumberEmbedding):
-            return self.edges(edges) @ self.positions[place]
+            return self.edges(edges) @ self.positions[place]  # [..., H]
         table = self.table()[place]  # [types + 1, H]
-        return F.embedding(self.edges.rows(edges), table).mean(dim=-2)
+        of_columns = F.embedding(self.edges.rows(edges), table)  # [..., F, H]
+        return of_columns.mean(dim=-2)  # [..., H]
 
     def table(self) -> Tensor:
         """:math:`x_e w_n^T` for each place, category and head: ``[P, types + 1, H]``.
@@ -433,7 +460,7 @@ class EdgeEncoding(nn.Module):
         The last row of each place is NaN, for an unknown category.
         """
         w = self.positions[: self.max_length]  # [P, H, H]
-        products = torch.einsum("ek,nkh->neh", self.edges.weight, w)
+        products = torch.einsum("ek,nkh->neh", self.edges.weight, w)  # [P, types, H]
         # Under autocast the products are in half precision, in which their means are not to be.
         products = products.to(w.dtype)
         return F.pad(products, (0, 0, 0, 1), value=torch.nan)
@@ -496,10 +523,13 @@ class EdgeValues(nn.Module):
             batch: The graphs.
         """
         H = attention.shape[1]
-        e = edge_vectors(batch, self.edges).unflatten(-1, (H, -1))  # [B, N, N, H, K]
+        e = edge_vectors(batch, self.edges)  # [B, N, N, d]
+        e = e.unflatten(-1, (H, -1))  # [B, N, N, H, K]
         between_nodes = attention[..., 1:, 1:]  # [B, H, N, N]
+        # Over j; the edge is the one from j to i.
         z = torch.einsum("bhij,bjihk->bihk", between_nodes, e)  # [B, N, H, K]
-        return F.pad(z.flatten(-2), (0, 0, 1, 0))
+        z = z.flatten(-2)  # [B, N, d]
+        return F.pad(z, (0, 0, 1, 0))  # [B, 1 + N, d]
 
 
 # Section 3.2: the layer, and [VNode]
@@ -521,7 +551,7 @@ class GraphormerAttention(AttentionProjections):
         *,
         mask: Tensor | None = None,
         return_attention: bool = False,
-    ) -> Attended:
+    ) -> Tensor | tuple[Tensor, Tensor]:
         """Lets the nodes attend to each other.
 
         Args:
@@ -539,7 +569,7 @@ class GraphormerAttention(AttentionProjections):
             query,
             key,
             value,
-            mask=over_heads(mask, h),
+            mask=over_heads(mask, h, num_heads=self.num_heads),
             bias=bias,
             dropout=self.dropout if self.training else 0.0,
             return_attention=return_attention,
@@ -587,7 +617,8 @@ class GraphormerLayer(nn.Module):
         self.edge_values: EdgeValues | None = None
         if num_edge_types or num_edge_features:
             self.edge_values = EdgeValues(num_edge_types, d_model, num_edge_features)
-        self.feed_forward = mlp(d_model, d_hidden or d_model, d_model, activation=nn.GELU)
+        d_hidden = d_model if d_hidden is None else d_hidden
+        self.feed_forward = mlp(d_model, d_hidden, d_model, activation=nn.GELU)
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
@@ -600,25 +631,24 @@ class GraphormerLayer(nn.Module):
         mask: Tensor | None = None,
         edges: GraphBatch | None = None,
         return_attention: bool = False,
-    ) -> Attended:
+    ) -> Tensor | tuple[Tensor, Tensor]:
         """Updates the nodes, ``[B, N, d]``.
 
         The arguments and the results are those of :meth:`GraphormerAttention.forward`. ``edges`` is
         the batch whose features of edges are added to the values, if the layer has such vectors.
         """
-        attention: Tensor | None = None
         normed = self.attention_norm(h)
         if return_attention or self.edge_values is not None:
             z, attention = self.attention(normed, bias, mask=mask, return_attention=True)
-        else:
+        else:  # PyTorch's fused kernels, which never write the attention out
             z = self.attention(normed, bias, mask=mask)
+            attention = None
         if self.edge_values is not None:
+            check_batch(edges, "a layer with vectors of edges")
             z = z + self.edge_values(attention, edges)
         h = h + self.dropout(z)  # Eq. 8
         h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))  # Eq. 9
-        if not return_attention or attention is None:
-            return h
-        return h, attention
+        return (h, attention) if return_attention else h
 
 
 class PairBias(nn.Module):
@@ -634,6 +664,9 @@ class PairBias(nn.Module):
 
     def __init__(self, num_heads: int, encodings: Iterable[nn.Module]):
         super().__init__()
+        encodings = list_of_modules("encodings", encodings)
+        if not encodings:
+            raise ValueError("encodings is empty; expected one encoding of pairs, or more.")
         self.encodings = nn.ModuleList(encodings)
         self.virtual = nn.Parameter(torch.empty(num_heads))
         self.reset_parameters()
@@ -649,11 +682,12 @@ class PairBias(nn.Module):
         for encoding in others:
             bias = bias + encoding(batch)
         N = bias.shape[-1]
-        is_virtual = torch.zeros(1 + N, 1 + N, device=bias.device, dtype=bias.dtype)
-        is_virtual[0, :] = 1.0
-        is_virtual[:, 0] = 1.0
+        # 1 in the row and in the column of [VNode], 0 between nodes.
+        with_virtual = torch.zeros(1 + N, 1 + N, device=bias.device, dtype=bias.dtype)
+        with_virtual[0, :] = 1.0
+        with_virtual[:, 0] = 1.0
         bias = F.pad(bias, (1, 0, 1, 0))  # [B, H, 1 + N, 1 + N]
-        bias = bias + self.virtual[:, None, None] * is_virtual
+        bias = bias + self.virtual[:, None, None] * with_virtual  # [B, H, 1 + N, 1 + N]
         # The encodings leave the heads last in memory, and every layer reads the bias head by head.
         return bias.contiguous()
 
@@ -680,39 +714,44 @@ class Graphormer(nn.Module):
         self.config = config
         d_model = config.d_model
         num_heads = config.num_heads
-        types = config.num_edge_types
-        numbers = config.num_edge_features
+        edge_types = config.num_edge_types
+        edge_numbers = config.num_edge_features
         self.embedding = feature_embedding(
             "node", config.num_node_types, config.num_node_features, d_model, bias=True
         )
         self.virtual_node = nn.Parameter(torch.empty(d_model))
 
-        # Built even if others take their place, so that the layers draw the same random numbers.
-        own_nodes: list[nn.Module] = []
+        # The encodings of the configuration are built even if others take their place, so that the
+        # layers draw the same random numbers.
+        own_node_encodings: list[nn.Module] = []
         if config.centrality:
             degrees = CentralityEncoding(config.max_in_degree, config.max_out_degree, d_model)
-            own_nodes.append(degrees)
+            own_node_encodings.append(degrees)
         if config.edges == "node":
-            own_nodes.append(NodeEdges(types, d_model, numbers))
-        own_pairs: list[nn.Module] = []
+            own_node_encodings.append(NodeEdges(edge_types, d_model, edge_numbers))
+        own_pair_encodings: list[nn.Module] = []
         if config.spatial:
-            own_pairs.append(SpatialEncoding(num_heads, config.max_distance))
+            own_pair_encodings.append(SpatialEncoding(num_heads, config.max_distance))
         if config.edges == "bias":
-            on_paths = EdgeEncoding(
+            edges_of_paths = EdgeEncoding(
                 num_heads,
-                types,
+                edge_types,
                 config.path_positions,
                 config.max_path_length,
-                num_edge_features=numbers,
+                num_edge_features=edge_numbers,
             )
-            own_pairs.append(on_paths)
-        nodes = own_nodes if node_encodings is None else node_encodings
-        pairs = own_pairs if pair_encodings is None else list(pair_encodings)
+            own_pair_encodings.append(edges_of_paths)
+        nodes = own_node_encodings
+        if node_encodings is not None:
+            nodes = list_of_modules("node_encodings", node_encodings)
+        pairs = own_pair_encodings
+        if pair_encodings is not None:
+            pairs = list_of_modules("pair_encodings", pair_encodings)
         self.node_encodings = nn.ModuleList(nodes)
         self.bias = PairBias(num_heads, pairs) if pairs else None
 
         self.dropout = nn.Dropout(config.input_dropout)
-        joins_values = config.edges == "aggregation"
+        adds_edges_to_values = config.edges == "aggregation"
         self.layers = nn.ModuleList(
             GraphormerLayer(
                 d_model,
@@ -720,17 +759,21 @@ class Graphormer(nn.Module):
                 config.d_hidden,
                 dropout=config.dropout,
                 attention_dropout=config.attention_dropout,
-                num_edge_types=types if joins_values else (),
-                num_edge_features=numbers if joins_values else 0,
+                num_edge_types=edge_types if adds_edges_to_values else (),
+                num_edge_features=edge_numbers if adds_edges_to_values else 0,
             )
             for _ in range(config.num_layers)
         )
         self.norm = nn.LayerNorm(d_model)
         self.head = nn.Linear(d_model, config.num_targets)
-        self._draw_small_weights([*own_nodes, *own_pairs])
+        # Those that were given keep their weights, and are not in these two lists.
+        self._draw_small_weights([*own_node_encodings, *own_pair_encodings])
 
     def reset_parameters(self) -> None:
-        """Draws all weights anew, as the authors do (see the top of this module)."""
+        """Draws all weights anew, those of given encodings too, as the authors do.
+
+        How they do is said at the top of this module.
+        """
         for module in self.modules():
             if isinstance(module, PairBias | EdgeEncoding | nn.LayerNorm | nn.BatchNorm1d):
                 module.reset_parameters()
@@ -764,7 +807,7 @@ class Graphormer(nn.Module):
         *,
         perturbation: Tensor | None = None,
         return_attention: bool = False,
-    ) -> Attended:
+    ) -> Tensor | tuple[Tensor, Tensor]:
         """Predicts the target of each graph or node.
 
         Args:
@@ -799,10 +842,15 @@ class Graphormer(nn.Module):
         """[VNode] and the nodes after all layers, ``[B, 1 + N, d]``, and the attention, or None."""
         h = self.embed(batch)  # [B, N, d]
         if perturbation is not None:
+            if perturbation.shape != h.shape:
+                raise ValueError(
+                    f"perturbation is {list(perturbation.shape)} and the embeddings of the nodes "
+                    f"are {list(h.shape)}; expected the same shape."
+                )
             h = h + perturbation
         virtual_node = self.virtual_node.expand(h.shape[0], 1, -1)  # [B, 1, d]
         h = self.dropout(torch.cat([virtual_node, h], dim=1))  # [B, 1 + N, d]
-        bias = self.attention_bias(batch)
+        bias = self.attention_bias(batch)  # [B, H, 1 + N, 1 + N]
         attentions = []
         for layer in self.layers:
             if return_attention:
@@ -810,12 +858,14 @@ class Graphormer(nn.Module):
                 attentions.append(attention)
             else:
                 h = layer(h, bias, edges=batch)
-        stacked = torch.stack(attentions, dim=1) if return_attention else None
-        return self.norm(h), stacked
+        h = self.norm(h)
+        if not return_attention:
+            return h, None
+        return h, torch.stack(attentions, dim=1)  # [B, L, H, 1 + N, 1 + N]
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """Node embeddings and encodings, ``[B, N, d]`` (Eq. 5)."""
-        h = self.embedding(real_node_features(batch))
+        h = self.embedding(real_node_features(batch))  # [B, N, d]
         for encoding in self.node_encodings:
             h = h + encoding(batch)
         return h
@@ -823,9 +873,9 @@ class Graphormer(nn.Module):
     def attention_bias(self, batch: GraphBatch) -> Tensor:
         """What is added to the logits of all layers: ``[B, H, 1 + N, 1 + N]``.
 
-        Columns of padding are -inf, so that no token attends to it; rows of padding are not.
-        Without pair encodings it is ``[B, 1, 1, 1 + N]``. A row of -inf alone would be NaN after
-        the softmax. There is no such row, because every token may attend to [VNode].
+        Columns of padding are -inf, so that no token attends to it; rows of padding are not. A row
+        of -inf alone would be NaN after the softmax. There is no such row, because every token may
+        attend to [VNode]. Without pair encodings the bias is ``[B, 1, 1, 1 + N]``.
         """
         is_real = F.pad(batch.mask, (1, 0), value=True)[:, None, None, :]  # [B, 1, 1, 1 + N]
         if self.bias is None:

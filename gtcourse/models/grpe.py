@@ -81,7 +81,8 @@ class GRPEConfig(GraphConfig):
     #: categories in each column of edge_attr; each combination of them is a type of edge
     num_edge_types: Categories = (4,)
     #: for one column of floats, the width of a type, 0.1 in the paper; num_edge_types is then the
-    #: number of types, of which the last has all larger values, too
+    #: number of types, of which the first has all values below 0 and the last all larger
+    #: ones, too; else None
     edge_step: PositiveFloat | None = None
     target: Literal["graph", "node"] = "graph"  #: what gets a prediction
     num_targets: PositiveInt = 1  #: numbers in a prediction, C
@@ -238,9 +239,9 @@ class GRPEAttention(AttentionProjections):
         """
         query, key, value = self.project(x, x, x)  # [B, H, N, K] each
         # Divided by the root before the product, which could be too large for float16.
-        query = query * query.shape[-1] ** -0.5
-        pair = relation[:, None].expand(-1, self.num_heads, -1, -1)  # [B, H, N, N]
-        mask = over_heads(mask, x)
+        query = query * query.shape[-1] ** -0.5  # [B, H, N, K]
+        pair = relation[:, None].expand(-1, self.num_heads, -1, -1)  # [B, H, N, N], of each pair
+        mask = over_heads(mask, x, num_heads=self.num_heads)  # [B, 1, N, N] or [B, 1, 1, N]
 
         logits = query @ key.mT  # [B, H, N, N]
         for context in self.contexts(query, key, pair, tables):
@@ -255,9 +256,10 @@ class GRPEAttention(AttentionProjections):
         if tables.value is not None:
             # Eq. 9: a row's weights are added up for each relation, and then multiplied with the
             # relation's vector.
+            vectors = self.split_heads(tables.value)  # [H, T, K]
             zeros = weights.new_zeros(*weights.shape[:-1], len(tables.value))  # [B, H, N, T]
             by_relation = zeros.scatter_add(3, pair, weights)  # [B, H, N, T]
-            z = z + by_relation @ self.split_heads(tables.value)  # [B, H, N, K]
+            z = z + by_relation @ vectors  # [B, H, N, K]
         if mask is not None:
             has_keys = mask.any(dim=-1, keepdim=True)  # [B, 1, N, 1] or [B, 1, 1, 1]
             z = z.masked_fill(~has_keys, 0.0)
@@ -273,6 +275,9 @@ class GRPEAttention(AttentionProjections):
     ) -> Iterator[Tensor]:
         """The terms that are added to the logits, ``[B, H, N, N]`` each.
 
+        A product of all queries, or keys, with the vectors of all T relations is computed first.
+        ``gather`` then takes the entry of its relation for each pair.
+
         Args:
             query: Queries, already divided by the root of K, ``[B, H, N, K]``.
             key: Keys, ``[B, H, N, K]``.
@@ -281,18 +286,21 @@ class GRPEAttention(AttentionProjections):
         """
         if tables.key is not None:
             vectors = self.split_heads(tables.key)  # [H, T, K]
-            yield (query @ vectors.mT).gather(3, pair)  # Eq. 6, of [B, H, N, T]
+            of_relations = query @ vectors.mT  # [B, H, N, T], query i with each relation
+            yield of_relations.gather(3, pair)  # Eq. 6
         if tables.query is not None:
             # The queries have been divided by the root, but the keys have not.
             vectors = self.split_heads(tables.query) * key.shape[-1] ** -0.5  # [H, T, K]
             if self.key_context == "query_row":
-                yield (key @ vectors.mT).gather(3, pair)  # of [B, H, N, T]
+                of_relations = key @ vectors.mT  # [B, H, N, T], key i with each relation
+                yield of_relations.gather(3, pair)  # with key i, as in the authors' code
             else:
-                # Eq. 7: for pair (i, j) the product of its relation and key j, of [B, H, T, N].
-                yield (vectors @ key.mT).gather(2, pair)
+                of_relations = vectors @ key.mT  # [B, H, T, N], each relation with key j
+                yield of_relations.gather(2, pair)  # Eq. 7
         if tables.bias is not None:
             scalars = tables.bias.T[None, :, None]  # [1, H, 1, T]
-            yield scalars.expand(*pair.shape[:3], -1).gather(3, pair)  # Eq. 4, not divided
+            scalars = scalars.expand(*pair.shape[:3], -1)  # [B, H, N, T]
+            yield scalars.gather(3, pair)  # Eq. 4, not divided by the root
 
 
 class GRPELayer(nn.Module):
@@ -324,7 +332,8 @@ class GRPELayer(nn.Module):
         self.attention = GRPEAttention(
             d_model, num_heads, dropout=attention_dropout, key_context=key_context
         )
-        self.feed_forward = FeedForward(d_model, d_hidden or d_model, activation="gelu")
+        d_hidden = d_model if d_hidden is None else d_hidden
+        self.feed_forward = FeedForward(d_model, d_hidden, activation="gelu")
         self.attention_norm = nn.LayerNorm(d_model)
         self.feed_forward_norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
@@ -342,7 +351,6 @@ class GRPELayer(nn.Module):
 
         The arguments and the results are those of :meth:`GRPEAttention.forward`.
         """
-        attention: Tensor | None = None
         normed = self.attention_norm(h)
         if return_attention:
             z, attention = self.attention(
@@ -350,9 +358,10 @@ class GRPELayer(nn.Module):
             )
         else:
             z = self.attention(normed, relation, tables, mask=mask)
+            attention = None
         h = h + self.dropout(z)
         h = h + self.dropout(self.feed_forward(self.feed_forward_norm(h)))
-        return h if attention is None else (h, attention)
+        return (h, attention) if return_attention else h
 
 
 # Section 4.3: relations
@@ -377,7 +386,7 @@ class RelationEmbedding(nn.Module):
 
     def forward(self) -> Tensor:
         """Adds up the two vectors of each relation, ``[T, width]``."""
-        P = self.distances.weight  # [L + 4, width]
+        P = self.distances.weight  # [L + 4, width], the paper's table of distances
         edge_types = self.edges.weight[:-3]  # [E, width]
         no_edge, self_edge, virtual_edge = self.edges.weight[-3:]  # [width] each
         itself = P[:1] + self_edge  # [1, width]
@@ -508,6 +517,11 @@ class Relations(nn.Module):
                 f"edge_attr has dtype {edge_attr.dtype}; expected whole numbers (categories), or "
                 "edge_step, the width of a type, for one column of floats."
             )
+        if self.edge_step is not None and not edge_attr.is_floating_point():
+            raise ValueError(
+                f"edge_attr has dtype {edge_attr.dtype}; expected floats, of which edge_step, "
+                f"{self.edge_step}, is the width of a type, or edge_step=None for categories."
+            )
         if self.edge_step is None:
             check_columns(edge_attr, self.edge_types, "edge_attr")
         elif edge_attr.shape[-1] != 1:
@@ -568,7 +582,8 @@ class GRPE(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draws all weights anew, by PyTorch's defaults, as in the authors' code; [VNode] is 0."""
-        kinds = GRPEAttention | CategoryEmbedding | nn.Linear | nn.Embedding | nn.LayerNorm
+        # The projections of the attention are linear maps, too.
+        kinds = CategoryEmbedding | nn.Linear | nn.Embedding | nn.LayerNorm
         for module in self.modules():
             if isinstance(module, kinds):
                 module.reset_parameters()
@@ -647,12 +662,15 @@ class GRPE(nn.Module):
                 attentions.append(attention)
             else:
                 h = layer(h, relation, tables, mask=real_keys)
-        stacked = torch.stack(attentions, dim=1) if return_attention else None
-        return self.norm(h), stacked
+        h = self.norm(h)
+        if not return_attention:
+            return h, None
+        return h, torch.stack(attentions, dim=1)  # [B, layers, H, 1 + N, 1 + N]
 
     def embed(self, batch: GraphBatch) -> Tensor:
         """The nodes' embeddings, ``[B, N, d]``; in training with noise, but not on [VNode]."""
         h = self.embedding(real_node_features(batch))  # [B, N, d]
         if self.training and self.config.node_noise > 0:
-            h = h + torch.empty_like(h).uniform_(-1, 1) * self.config.node_noise
+            noise = torch.empty_like(h).uniform_(-1, 1)  # [B, N, d]
+            h = h + noise * self.config.node_noise
         return h

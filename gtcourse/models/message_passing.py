@@ -5,8 +5,8 @@ They are built as in the benchmark whose numbers the papers compare with (Dwived
 real nodes and real edges, so that sums and batch statistics cannot count padding. Messages travel
 along edges: in all equations node i receives from node j, where ``adjacency[b, j, i]``.
 
-The models share what comes before and after their layers, :class:`MessagePassingModel`. Only the
-layers are each paper's own.
+The models share what comes before and after their layers, :class:`MessagePassingModel`, and those
+with vectors of edges :class:`EdgeModel`. Only the layers are each paper's own.
 
 Shapes:
     B: graphs in a batch
@@ -51,7 +51,14 @@ from gtcourse.models.categories import (
     edge_features,
     feature_embedding,
 )
-from gtcourse.models.config import Categories, GraphConfig, NotNegativeInt, PositiveInt, check_given
+from gtcourse.models.config import (
+    Categories,
+    GraphConfig,
+    NotNegativeInt,
+    PositiveInt,
+    check_given,
+    check_module,
+)
 from gtcourse.models.mlp import mlp
 from gtcourse.models.old_weights import read_renamed
 
@@ -158,6 +165,31 @@ class MessagePassingModel(nn.Module):
     def squeeze(self, prediction: Tensor) -> Tensor:
         """A prediction ``[..., C]``, without the last axis if there is one target."""
         return prediction.squeeze(-1) if self.config.num_targets == 1 else prediction
+
+
+class EdgeModel(MessagePassingModel):
+    """What GatedGCN and the Graph Transformer share: their layers update vectors of edges, too.
+
+    A model adds its ``edge_input``, its ``layers`` and its ``head``. Without an edge input there
+    are no vectors of edges, and the layers are given None.
+    """
+
+    edge_input: EdgeInput | None
+
+    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
+        """Raises a ValueError if a node, ``x [ΣN, F]``, or an edge has an unknown category."""
+        super().check_features(x, edge_attr)
+        if self.edge_input is not None and edge_attr is not None:
+            self.edge_input.check(edge_attr)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        """Predicts C numbers for each graph, node or edge."""
+        h = self.input(batch)  # [ΣN, d]
+        e = None if self.edge_input is None else self.edge_input(batch)  # [ΣE, d]
+        edge_index = batch.edge_index  # [2, ΣE]
+        for layer in self.layers:
+            h, e = layer(h, e, edge_index)
+        return self.squeeze(predict(self.head, h, batch, self.config))
 
 
 class GCN(MessagePassingModel):
@@ -296,7 +328,7 @@ class GATLayer(nn.Module):
         return h + F.elu(self.norm(self.conv(h, edge_index)))
 
 
-class GatedGCN(MessagePassingModel):
+class GatedGCN(EdgeModel):
     """Gated graph convolutions with vectors of edges (Bresson and Laurent, 2017).
 
     A node receives a weighted mean of its neighbours. Where all nodes have the same features and no
@@ -314,21 +346,6 @@ class GatedGCN(MessagePassingModel):
         self.edge_input = EdgeInput(config)
         self.layers = nn.ModuleList(GatedGCNLayer(config.d_model) for _ in range(config.num_layers))
         self.head = benchmark_head(config)
-
-    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
-        """Raises a ValueError if a node, ``x [ΣN, F]``, or an edge has an unknown category."""
-        super().check_features(x, edge_attr)
-        if edge_attr is not None:
-            self.edge_input.check(edge_attr)
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        """Predicts C numbers for each graph, node or edge."""
-        h = self.input(batch)  # [ΣN, d]
-        e = self.edge_input(batch)  # [ΣE, d]
-        edge_index = batch.edge_index  # [2, ΣE]
-        for layer in self.layers:
-            h, e = layer(h, e, edge_index)
-        return self.squeeze(predict(self.head, h, batch, self.config))
 
 
 class GatedGCNConv(MessagePassing):  # type: ignore[misc] # PyG has no types
@@ -398,7 +415,7 @@ class GTConfig(MessagePassingConfig):
     readout: Readout = "mean"  #: how nodes are read: their sum, or their mean
 
 
-class GT(MessagePassingModel):
+class GT(EdgeModel):
     """The Graph Transformer of Dwivedi and Bresson (2020): attention over the neighbours.
 
     A node attends to the nodes with an edge to it, and not to itself. Otherwise this is a
@@ -422,21 +439,6 @@ class GT(MessagePassingModel):
             GTLayer(config.d_model, config.num_heads, reads_edges) for _ in range(config.num_layers)
         )
         self.head = benchmark_head(config)
-
-    def check_features(self, x: Tensor, edge_attr: Tensor | None) -> None:
-        """Raises a ValueError if a node, ``x [ΣN, F]``, or an edge has an unknown category."""
-        super().check_features(x, edge_attr)
-        if self.edge_input is not None and edge_attr is not None:
-            self.edge_input.check(edge_attr)
-
-    def forward(self, batch: GraphBatch) -> Tensor:
-        """Predicts C numbers for each graph, node or edge."""
-        h = self.input(batch)  # [ΣN, d]
-        e = None if self.edge_input is None else self.edge_input(batch)  # [ΣE, d]
-        edge_index = batch.edge_index  # [2, ΣE]
-        for layer in self.layers:
-            h, e = layer(h, e, edge_index)
-        return self.squeeze(predict(self.head, h, batch, self.config))
 
 
 class GTAttention(MessagePassing):  # type: ignore[misc] # PyG has no types
@@ -537,6 +539,8 @@ class NodeInput(nn.Module):
 
     def __init__(self, config: MessagePassingConfig, node_encoding: nn.Module | None):
         super().__init__()
+        if node_encoding is not None:
+            check_module("node_encoding", node_encoding)
         types = config.num_node_types
         numbers = config.num_node_features
         self.features: CategoryEmbedding | NumberEmbedding | None = None

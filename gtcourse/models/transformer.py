@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from gtcourse.graphs.arguments import whole_number
 from gtcourse.models.attention import Activation, FeedForward, MultiHeadAttention
 from gtcourse.models.categories import can_read
 from gtcourse.models.config import Config, PositiveInt, Probability, check_given
@@ -91,12 +92,12 @@ class EncoderLayer(nn.Module):
         ``mask`` and ``bias`` are those of :meth:`MultiHeadAttention.forward`. Returns the tokens,
         ``[B, N, d]``; with ``return_attention`` also the attention, ``[B, H, N, N]``.
         """
-        attention: Tensor | None = None
         h = self.attention_norm(x) if self.norm_first else x
         if return_attention:
             z, attention = self.attention(h, mask=mask, bias=bias, return_attention=True)
-        else:
+        else:  # PyTorch's fused kernels, which never write the attention out
             z = self.attention(h, mask=mask, bias=bias)
+            attention = None
         x = x + self.dropout(z)
         if not self.norm_first:
             x = self.attention_norm(x)
@@ -105,7 +106,7 @@ class EncoderLayer(nn.Module):
         x = x + self.dropout(self.feed_forward(h))
         if not self.norm_first:
             x = self.feed_forward_norm(x)
-        return x if attention is None else (x, attention)
+        return (x, attention) if return_attention else x
 
 
 class DecoderLayer(nn.Module):
@@ -166,12 +167,12 @@ class DecoderLayer(nn.Module):
         if not self.norm_first:
             x = self.attention_norm(x)
 
-        attention: Tensor | None = None
         h = self.cross_attention_norm(x) if self.norm_first else x
         if return_attention:
             z, attention = self.cross_attention(h, memory, mask=memory_mask, return_attention=True)
         else:
             z = self.cross_attention(h, memory, mask=memory_mask)
+            attention = None
         x = x + self.dropout(z)
         if not self.norm_first:
             x = self.cross_attention_norm(x)
@@ -180,7 +181,7 @@ class DecoderLayer(nn.Module):
         x = x + self.dropout(self.feed_forward(h))
         if not self.norm_first:
             x = self.feed_forward_norm(x)
-        return x if attention is None else (x, attention)
+        return (x, attention) if return_attention else x
 
 
 class TransformerEncoder(nn.Module):
@@ -208,6 +209,7 @@ class TransformerEncoder(nn.Module):
         activation: Activation = "relu",
     ):
         super().__init__()
+        num_layers = whole_number("num_layers", num_layers, 1)
         self.layers = nn.ModuleList(
             EncoderLayer(
                 d_model,
@@ -263,6 +265,7 @@ class TransformerDecoder(nn.Module):
         activation: Activation = "relu",
     ):
         super().__init__()
+        num_layers = whole_number("num_layers", num_layers, 1)
         self.layers = nn.ModuleList(
             DecoderLayer(
                 d_model,
@@ -336,9 +339,9 @@ class TokenEmbedding(nn.Module):
             words = self.embedding(tokens)  # [B, N, d]
         else:
             # An exception would have to wait for the device. An unknown word is NaN instead.
-            words = self.embedding(tokens.masked_fill(is_unknown, 0))
+            words = self.embedding(tokens.masked_fill(is_unknown, 0))  # [B, N, d]
             words = words.masked_fill(is_unknown[..., None], torch.nan)
-        words = words * math.sqrt(d_model)
+        words = words * math.sqrt(d_model)  # [B, N, d]
         positions = sinusoidal_encoding(tokens.shape[1], d_model)  # [N, d]
         return self.dropout(words + positions.to(words))
 
