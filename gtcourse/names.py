@@ -243,6 +243,12 @@ def _record_of_only_run(folder: Path) -> Path:
             are missing.
     """
     records = sorted(folder.glob("*-seed*.json"))
+    in_folders = sorted(folder.glob("*/*-seed*.json"))
+    if not records and in_folders:
+        raise ValueError(
+            f"{folder} holds folders of runs, {len(in_folders)} of them finished; expected one of "
+            f"these folders, such as {in_folders[0].parent}."
+        )
     if len(records) != 1:
         reason = f"the folder holds {len(records) or 'no'} records of finished runs"
     elif [*(folder / "weights").glob(f"{records[0].stem}.*")]:

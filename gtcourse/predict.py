@@ -206,6 +206,8 @@ class Predictor:
                     f"{BOND_NUMBERS['NONE']} at an edge, which means no bond in ZINC's graphs; "
                     "expected 1 (single), 2 (double) or 3 (triple)."
                 )
+        if self.featurize is not None:
+            _check_both_directions(together)
         return together
 
     @torch.no_grad()
@@ -558,6 +560,28 @@ class Predictor:
         except ValueError as error:
             raise ValueError(f"entry {number}: {error}") from None
         return graph, torch.tensor(order).argsort()
+
+
+def _check_both_directions(together: RaggedGraphs) -> None:
+    """Raises a ValueError for a molecule that has a bond in one direction alone.
+
+    The graph of a molecule has both directions of every bond, and a model of molecules has never
+    seen another one.
+    """
+    graph = torch.arange(len(together)).repeat_interleave(together.num_edges)  # [ΣE]
+    source, destination = together.edge_index
+    most = int(together.num_nodes.max())
+    there = (graph * most + source) * most + destination  # [ΣE], another number for each pair
+    back = (graph * most + destination) * most + source  # [ΣE]
+    if there.unique().equal(back.unique()):
+        return
+    edge = int((~torch.isin(back, there)).nonzero()[0])
+    i = int(source[edge])
+    j = int(destination[edge])
+    raise ValueError(
+        f"graph {int(graph[edge])} has a bond from {i} to {j} and none from {j} to {i}; expected "
+        "both directions of every bond of a molecule, as ToUndirected() of PyG adds."
+    )
 
 
 SIMILAR = 0.3

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeGuard, cast, get_type_hints, overload
 import torch
 from torch import Tensor
 from torch_geometric.data import Batch, Data
-from torch_geometric.transforms import BaseTransform
+from torch_geometric.transforms import BaseTransform, Compose
 from tqdm import tqdm
 
 from gtcourse.encodings.paths import shortest_paths
@@ -45,10 +45,12 @@ def encode(
 
     Args:
         graphs: PyG graphs; a data set comes back as one.
-        transforms: Encodings of this package, and other transforms of PyG.
+        transforms: Encodings of this package, and other transforms of PyG. A ``Compose`` of PyG
+            stands for its transforms.
 
     Raises:
-        ValueError: A graph is malformed, or a transform is not one.
+        ValueError: A graph is malformed, a transform is not one, does not go with another one, or
+            returns something else than a graph.
     """
     if isinstance(graphs, GraphDataset):
         return graphs.with_graphs(encode(list(graphs), *transforms))
@@ -59,18 +61,42 @@ def encode(
     if not isinstance(graphs, Iterable):
         raise ValueError(f"graphs is of type {type(graphs).__name__}; expected a list of graphs.")
     graphs = list(graphs)
-    for transform in transforms:
-        if not isinstance(transform, BaseTransform):
-            raise ValueError(f"expected transforms after the graphs, got {shown(transform)}.")
-    check_together(transforms)
+    steps = list(_without_compose(transforms))
+    check_together(steps)
     set_by: dict[str, Encoding] = {}
-    for are_encodings, following in groupby(transforms, computed_for_many):
+    for are_encodings, following in groupby(steps, computed_for_many):
         if are_encodings and graphs:
             graphs = _encoded(graphs, list(following), set_by)
         else:
             for transform in following:
-                graphs = [transform(graph) for graph in graphs]
+                graphs = [_transformed(graph, transform) for graph in graphs]
     return graphs
+
+
+def _without_compose(transforms: Iterable[object]) -> Iterator[BaseTransform]:
+    """The transforms in their order, those of each ``Compose`` in its place.
+
+    Raises:
+        ValueError: One of them is no transform.
+    """
+    for transform in transforms:
+        if isinstance(transform, Compose):
+            yield from _without_compose(transform.transforms)
+        elif isinstance(transform, BaseTransform):
+            yield transform
+        else:
+            raise ValueError(f"expected transforms after the graphs, got {shown(transform)}.")
+
+
+def _transformed(graph: Data, transform: BaseTransform) -> Data:
+    """What a transform of PyG makes of a graph; a ValueError if that is no graph."""
+    made = transform(graph)
+    if isinstance(graph, Data) and not isinstance(made, Data):
+        raise ValueError(
+            f"{shown(transform)} returns an object of type {type(made).__name__} for a graph; "
+            "expected a transform that returns one graph."
+        )
+    return made
 
 
 def check_together(transforms: Sequence[BaseTransform]) -> None:
@@ -85,6 +111,8 @@ def _check_names(
 ) -> None:
     """Raises a ValueError if another encoding of the same call has set one of these attributes.
 
+    Two encodings are the same if they are of one class and have the same fields.
+
     Args:
         encoding: what has computed them.
         computed: the attributes by their names.
@@ -92,7 +120,8 @@ def _check_names(
     """
     for name in computed:
         first = set_by.setdefault(name, encoding)
-        if repr(first) != repr(encoding):
+        same_class = type(first) is type(encoding)
+        if not same_class or repr(vars(first)) != repr(vars(encoding)):
             raise ValueError(
                 f"{first!r} and {encoding!r} both set {name} of a graph, which can hold one of "
                 "them; expected one of the two."
@@ -135,7 +164,7 @@ def _encoded(
                 pairs = Pairs(batch.adjacency, batch.edge_attr)
                 computed: set[str] = set()
                 for encoding in together:
-                    of_encoding = encoding.compute(pairs)
+                    of_encoding = _computed(encoding, pairs)
                     _check_names(encoding, of_encoding, set_by)
                     computed |= of_encoding.keys()
                     for name, values in of_encoding.items():
@@ -149,6 +178,34 @@ def _encoded(
                             encoding.check_stored(stored, distance, f"graph {i}")
                 bar.update(len(members))
     return encoded
+
+
+def _computed(encoding: Encoding, pairs: Pairs) -> dict[str, Tensor]:
+    """What an encoding computes; a ValueError unless these are attributes of the graphs.
+
+    An encoding can be the user's own.
+    """
+    computed = encoding.compute(pairs)
+    if not isinstance(computed, Mapping):
+        raise ValueError(
+            f"{encoding!r} computes an object of type {type(computed).__name__}; expected a "
+            "dictionary of tensors, by the names of the attributes."
+        )
+    B = len(pairs.adjacency)
+    for name, values in computed.items():
+        if not isinstance(name, str):
+            raise ValueError(
+                f"{encoding!r} computes an attribute with the name {shown(name)}; expected a "
+                "string."
+            )
+        if not isinstance(values, Tensor) or values.shape[:1] != (B,):
+            is_tensor = isinstance(values, Tensor)
+            given = list(values.shape) if is_tensor else f"of type {type(values).__name__}"
+            raise ValueError(
+                f"{encoding!r} computes {name} {given}; expected a tensor [{B}, …], one entry for "
+                f"each of {B} graphs of one size."
+            )
+    return computed
 
 
 def _stored_distances_and_paths(graph: Data, computed: Set[str]) -> dict[str, Tensor]:
@@ -223,7 +280,7 @@ def encode_batch(batch: GraphBatch, *transforms: Encoding) -> GraphBatch:
                 f"{transform!r} reads {transform.reads!r}, which a batch does not hold; expected "
                 'weight="edge_attr", or the encoding stored with the graphs.'
             )
-        of_transform = transform.compute(pairs)
+        of_transform = _computed(transform, pairs)
         _check_names(transform, of_transform, set_by)
         computed |= of_transform
     if "distance" in computed:  # a padded node has none, not even to itself

@@ -27,7 +27,7 @@ On undirected graphs the two ways are the same. In every model, transposing a re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import torch
@@ -128,14 +128,16 @@ class GraphBatch:
             self._check_edges()
 
     @classmethod
-    def of_checked(cls, **fields: Any) -> GraphBatch:
+    def of_checked(cls, **values: Any) -> GraphBatch:
         """A batch of graphs whose edges were checked before; all its fields are given.
 
         Types and shapes are checked here as well. The values of all edges are not read again, which
         would take longer in each step than padding the graphs.
         """
+        if values.keys() != {each.name for each in fields(cls)}:  # it would lack one silently
+            raise TypeError(f"fields are {', '.join(values)}; expected all those of a GraphBatch.")
         batch = object.__new__(cls)
-        vars(batch).update(fields)
+        vars(batch).update(values)
         batch._check_types()
         batch._check_shapes()
         return batch
@@ -237,7 +239,12 @@ class GraphBatch:
         if not isinstance(name, str):
             raise ValueError(f"name is of type {type(name).__name__}; expected a string.")
         if name not in self.encodings:
-            transform = TRANSFORM_OF.get(name, f"a transform that sets {name!r}")
+            if name not in TRANSFORM_OF:
+                raise ValueError(
+                    f"the graphs have no encoding {name!r}; expected a tensor of this name in each "
+                    "graph, [n, k] for its nodes or [n, n, k] for its pairs."
+                )
+            transform = TRANSFORM_OF[name]
             raise ValueError(
                 f"the graphs have no encoding {name!r}; expected graphs that were encoded with "
                 f"{transform}, as by encode(graphs, {transform})."
@@ -305,11 +312,11 @@ class GraphBatch:
         return self._map(lambda tensor: tensor[index])
 
     def _map(self, function: Callable[[Tensor], Tensor]) -> GraphBatch:
-        fields: dict[str, Any] = {
+        tensors: dict[str, Any] = {
             name: function(value) for name, value in vars(self).items() if isinstance(value, Tensor)
         }
         encodings = {name: function(tensor) for name, tensor in self.encodings.items()}
-        return type(self).of_checked(**vars(self) | fields | {"encodings": encodings})
+        return type(self).of_checked(**vars(self) | tensors | {"encodings": encodings})
 
 
 def is_category(name: str, dtype: torch.dtype) -> bool:

@@ -25,7 +25,7 @@ from pandas import DataFrame
 from safetensors.torch import save_file
 from torch.optim.lr_scheduler import OneCycleLR
 from torch_geometric.data import Batch, Data
-from torch_geometric.transforms import BaseTransform, ToUndirected
+from torch_geometric.transforms import BaseTransform, Compose, ToUndirected
 
 from gtcourse import budget, load_dataset
 from gtcourse.course import explorer, plots
@@ -104,20 +104,34 @@ from gtcourse.models import (
     GRPE,
     BagTransformer,
     BagTransformerConfig,
+    CentralityEncoding,
     CGTConfig,
+    ChromaticSelfAttention,
+    CSALayer,
+    EdgeEncoding,
+    EGTAttention,
     EGTConfig,
     GATConfig,
     GINConfig,
     Graphormer,
     GraphormerConfig,
+    GraphormerLayer,
     GRPEConfig,
+    GRPELayer,
+    LaplacianEncoding,
     MultiHeadAttention,
     NodeBatchNorm,
     SignNet,
+    SpatialEncoding,
+    SVDEncoding,
     Transformer,
     TransformerConfig,
+    TransformerEncoder,
+    WalkEncoding,
 )
+from gtcourse.models.attention import complete_edge_index, scaled_dot_product_attention
 from gtcourse.models.categories import CategoryEmbedding
+from gtcourse.models.graphormer import PairBias
 from gtcourse.models.mlp import mlp
 from gtcourse.predict import (
     Ensemble,
@@ -1926,6 +1940,14 @@ def two_runs(
     return make
 
 
+def folder_of_runs(folder: Path) -> Callable[[], object]:
+    """What loads a folder in which there is the folder of one run."""
+    run = folder / "csa-on-mine-seed0"
+    run.mkdir()
+    (run / "csa-on-mine-seed0.json").write_text("{}")
+    return lambda: load(folder)
+
+
 OWN = [
     ("molecules: one unreadable", predicted(["CCO", "CCX"]), "entry 1: 'CCX' is not a molecule"),
     ("molecules: an unknown atom", predicted(["[U]"]), "entry 0: '[U]' has the atom type 'U'"),
@@ -1937,6 +1959,11 @@ OWN = [
         "a seed for the folder of a run",
         lambda folder: lambda: load(folder, seed=1),
         "seed is 1, which has no effect on {folder}, a run of one seed; expected the path of the ",
+    ),
+    (
+        "a folder with the folders of runs",
+        folder_of_runs,
+        "{folder} holds folders of runs, 1 of them finished; expected one of these folders, such ",
     ),
     (
         "a folder without a model",
@@ -2558,6 +2585,7 @@ OWN = [
 # What is given is of another kind, or fits nothing else.
 
 STEPS = CGTConfig(d_model=8, num_heads=2, num_layers=1, node_steps=2, d_position=2)
+SMALL_SIZES = {"d_model": 8, "num_heads": 2, "num_layers": 1}
 ATTENTION = torch.full((1, 1, 2, 3, 3), 1 / 3)
 ONE_MASK = torch.ones(1, 3, dtype=torch.bool)
 
@@ -2653,6 +2681,38 @@ class OwnRings(AddRings):
     def compute(self, pairs: Pairs) -> dict[str, torch.Tensor]:
         ring = super().compute(pairs)["ring"]
         return {"ring": torch.nn.functional.pad(ring, (0, 4, 0, 4))}
+
+
+class OwnWalks(AddRandomWalks):
+    """An encoding of a reader with a field that is none of the dataclass."""
+
+    def __init__(self, power: int):
+        super().__init__(2)
+        self.power = power
+
+    def compute(self, pairs: Pairs) -> dict[str, torch.Tensor]:
+        return {"random_walks": super().compute(pairs)["random_walks"] ** self.power}
+
+
+class Computes(AddRings):
+    """An encoding of a reader that computes something else than a dictionary of tensors."""
+
+    def __init__(self, computed: object):
+        super().__init__(6)
+        self.computed = computed
+
+    def compute(self, pairs: Pairs) -> object:
+        return self.computed
+
+
+class Makes(BaseTransform):
+    """A transform that makes something else than a graph of a graph."""
+
+    def __init__(self, made: object):
+        self.made = made
+
+    def forward(self, graph: Data) -> object:
+        return self.made
 
 
 KINDS = [
@@ -2767,6 +2827,47 @@ KINDS = [
         "OwnRings(max_size=6) both set ring of a graph, which can hold one of them; expected one ",
     ),
     (
+        "two encodings for one attribute, in a Compose of PyG",
+        call(encode, CHAINS, Compose([AddRings(6), AddRings(8)])),
+        "AddRings(max_size=6) and AddRings(max_size=8) both set ring of a graph, which can hold on",
+    ),
+    (
+        "two encodings for one attribute, one of them in a Compose of PyG",
+        call(encode, CHAINS, AddRings(6), Compose([Compose([AddRings(8)])])),
+        "AddRings(max_size=6) and AddRings(max_size=8) both set ring of a graph, which can hold on",
+    ),
+    (
+        "two encodings for one attribute that differ in a field without a place in their text",
+        call(encode, CHAINS, OwnWalks(1), OwnWalks(2)),
+        "both set random_walks of a graph, which can hold one of them; expected one of the two.",
+    ),
+    *(
+        (
+            f"a transform that makes {made!r}",
+            call(encode, CHAINS, Makes(made)),
+            f"Makes() returns an object of type {type(made).__name__} for a graph; expected a tra",
+        )
+        for made in (None, (CHAINS[0], CHAINS[1]))
+    ),
+    *(
+        (f"an own encoding that computes {what}", call(encode, CHAINS[:1], Computes(made)), says)
+        for what, made, says in (
+            ("no dictionary", torch.zeros(1), "computes an object of type Tensor; expected a dict"),
+            ("an array", {"mine": np.zeros(1)}, "computes mine of type ndarray; expected a tensor"),
+            (
+                "rows of two",
+                {"mine": torch.zeros(2)},
+                "computes mine [2]; expected a tensor [1, …]",
+            ),
+            ("a number for a name", {3: torch.zeros(1)}, "an attribute with the name 3; expected "),
+        )
+    ),
+    (
+        "an encoding of a name that is not in the graphs",
+        call(collate(CHAINS).encoding, "mine"),
+        "the graphs have no encoding 'mine'; expected a tensor of this name in each graph, [n, k]",
+    ),
+    (
         "an own encoding of another number of nodes",
         call(encode_batch, collate(CHAINS), OwnRings(6)),
         "the encoding 'ring' is [3, 7, 7] and mask is [3, 3]; expected [3, 3, 3, …].",
@@ -2799,6 +2900,16 @@ KINDS = [
         "one run twice",
         lambda folder: partial(Ensemble, [load("csa/zinc"), load("csa/zinc")]),
         "members 0 and 1 are the same run, whose predictions would count twice; expected each run",
+    ),
+    (
+        "a bond of the second molecule in one direction",
+        predicted(
+            [
+                Data(x=zeros(2, 1), edge_index=edges, edge_attr=zeros(edges.shape[1], 1) + 1)
+                for edges in (EDGES, EDGES[:, :1])
+            ]
+        ),
+        "graph 1 has a bond from 0 to 1 and none from 1 to 0; expected both directions of every ",
     ),
     (
         "no bond at an edge",
@@ -3009,6 +3120,147 @@ KINDS = [
         "a mask of numbers for attention",
         call(MultiHeadAttention(8, 2), torch.zeros(2, 3, 8), mask=torch.ones(2, 3)),
         "mask is torch.float32; expected torch.bool, True where attention is allowed.",
+    ),
+    (
+        "a mask of numbers for the function of attention",
+        call(
+            scaled_dot_product_attention,
+            *(torch.zeros(2, 3, 4) for _ in range(3)),
+            mask=torch.ones(3, 3),
+        ),
+        "mask is torch.float32; expected torch.bool, True where attention is allowed.",
+    ),
+    (
+        "a mask of other heads for attention",
+        call(MultiHeadAttention(8, 2), torch.zeros(2, 3, 8), mask=torch.ones(2, 4, 3, 3) > 0),
+        "mask has shape [2, 4, 3, 3]; expected [2, 2, 3, 3], or what is broadcast to it.",
+    ),
+    *(
+        (
+            f"a bias of {dtype} for attention",
+            call(
+                MultiHeadAttention(8, 2), torch.zeros(2, 3, 8), bias=torch.ones(3, 3, dtype=dtype)
+            ),
+            f"bias is {dtype}; expected floats, which are added to the logits, or mask=….",
+        )
+        for dtype in (torch.bool, torch.int64)
+    ),
+    *(
+        (
+            f"a dropout of {dropout!r} for attention",
+            call(MultiHeadAttention, 8, 2, dropout=dropout),
+            f"dropout is {dropout!r}; expected a number from 0 to 1.",
+        )
+        for dropout in (-1, 1.5, NAN, True)
+    ),
+    *(
+        (
+            f"nothing between the linear maps of {layer.__name__}",
+            call(layer, 8, 2, 0),
+            "expected",
+        )
+        for layer in (GraphormerLayer, GRPELayer, CSALayer)
+    ),
+    *(
+        (
+            f"a bound of {clip} for EGT's attention",
+            call(EGTAttention, 8, 4, 2, clip=clip),
+            f"clip is {clip}; expected a number above 0, or infinity for none.",
+        )
+        for clip in (-1.0, 0.0, NAN)
+    ),
+    (
+        "a mask of each head for EGT's attention",
+        call(
+            EGTAttention(8, 4, 2),
+            torch.zeros(1, 3, 8),
+            torch.zeros(1, 3, 3, 4),
+            mask=torch.ones(1, 2, 3, 3) > 0,
+        ),
+        "mask has shape [1, 2, 3, 3]; expected [1, 1, 3, 3], or what is broadcast to it.",
+    ),
+    (
+        "an ablation of more than all pairs",
+        call(ChromaticSelfAttention, 8, 2, edge_ablation=2.0),
+        "edge_ablation is 2.0; expected a number from 0 to 1.",
+    ),
+    *(
+        (
+            f"an encoding of no {name}",
+            call(encoding, 0, 8),
+            f"the number of columns of {name} is 0; expected a whole number, 1 or more.",
+        )
+        for encoding, name in (
+            (LaplacianEncoding, "laplacian_eigenvectors"),
+            (SVDEncoding, "svd"),
+            (WalkEncoding, "rwse"),
+        )
+    ),
+    (
+        "an encoder without layers",
+        call(TransformerEncoder, 0, 8, 2, 8),
+        "num_layers is 0; expected a whole number, 1 or more.",
+    ),
+    ("pairs of -1 nodes", call(complete_edge_index, -1), "num_nodes is -1; expected a whole numb"),
+    (
+        "a table of distances without a row",
+        call(SpatialEncoding, 2, -2),
+        "max_distance is -2; expected a whole number, 0 or more.",
+    ),
+    (
+        "a table of degrees without a row",
+        call(CentralityEncoding, -1, 3, 8),
+        "max_in_degree is -1; expected a whole number, 0 or more.",
+    ),
+    (
+        "paths of no edge",
+        call(EdgeEncoding, 2, 4, 3, 0),
+        "max_length is 0; expected a whole number, 1 or more.",
+    ),
+    (
+        "a layer of Graphormer without the batch that its edges are in",
+        call(GraphormerLayer(8, 2, num_edge_types=(4,)), torch.zeros(1, 3, 8)),
+        "a layer with vectors of edges is given a NoneType; expected a GraphBatch, such as colla",
+    ),
+    (
+        "a bias of no encodings",
+        call(PairBias, 2, []),
+        "encodings is empty; expected one encoding of pairs, or more.",
+    ),
+    (
+        "one module in place of a list",
+        call(Graphormer, GraphormerConfig(**SMALL_SIZES), SpatialEncoding(2, 3)),
+        "node_encodings is of type SpatialEncoding; expected a list of modules.",
+    ),
+    (
+        "a function in place of a module",
+        call(EGT, EGTConfig(**SMALL_SIZES, d_edge=4), [len]),
+        "an entry of node_encodings is of type builtin_function_or_method; expected a module.",
+    ),
+    *(
+        (
+            f"a list of encodings for {model.__name__}",
+            call(model, config, [SpatialEncoding(2, 3)]),
+            "node_encoding is of type list; expected a module.",
+        )
+        for model, config in ((GIN, GINConfig()), (BagTransformer, BagTransformerConfig()))
+    ),
+    (
+        "a perturbation of other nodes",
+        call(
+            Graphormer(GraphormerConfig(**SMALL_SIZES)),
+            collate(encode(CHAINS, AddDegrees(), AddShortestPaths(), AddPathEdges(20))),
+            perturbation=torch.zeros(3, 1, 8),
+        ),
+        "perturbation is [3, 1, 8] and the embeddings of the nodes are [3, 3, 8]; expected the sa",
+    ),
+    (
+        "categories of edges for the width of a type",
+        call(
+            GRPE(GRPEConfig(**SMALL_SIZES, num_edge_types=(11,), edge_step=0.1)),
+            collate(encode(CHAINS, AddShortestPaths())),
+        ),
+        "edge_attr has dtype torch.int64; expected floats, of which edge_step, 0.1, is the width ",
     ),
     (
         "a mask of other nodes for batch norm",
