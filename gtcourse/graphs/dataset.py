@@ -46,6 +46,9 @@ from gtcourse.messages import shown
 
 SPLITS = ("train", "val", "test")
 
+MASKS_OF_PYG = tuple(f"{split}_mask" for split in SPLITS)
+"""Which nodes of a graph are in each split, in PyG's data sets of one graph."""
+
 
 def collate(
     graphs: Sequence[Data] | GraphDataset,
@@ -331,6 +334,19 @@ class RaggedGraphs(Sequence[Data]):
         split = self.columns["split"]
         words = (self.node_vocabulary, self.edge_vocabulary)
         return GraphDataset(name, source, self.to_data(), split, *words, self.target)
+
+    def check_masks(self) -> None:
+        """Raises a ValueError if the graphs have PyG's masks of nodes, which training cannot read.
+
+        The nodes of the test split would be trained on, and all nodes would be scored.
+        """
+        masks = [name for name in MASKS_OF_PYG if name in self.columns]
+        if masks:
+            raise ValueError(
+                f"the graphs have {', '.join(masks)}, which training and evaluation do not read; "
+                "expected graphs without masks for each split, whose y is missing at the nodes of "
+                f"other splits ({MISSING_LABEL}, or NaN among floats)."
+            )
 
     def check_features(self, model: object) -> None:
         """Raises a ValueError if a graph has a feature that the model does not know.

@@ -114,6 +114,10 @@ class DenseLoader:
                 "batches."
             )
 
+    def check_masks(self) -> None:
+        """Raises a ValueError if the graphs have masks of nodes, as :class:`RaggedGraphs` does."""
+        self._data.check_masks()
+
     def check_features(self, model: object) -> None:
         """Raises a ValueError if a graph has a feature that the model does not know.
 

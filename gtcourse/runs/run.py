@@ -469,7 +469,9 @@ def check_data(recipe: Recipe, data: GraphDataset) -> None:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         model = recipe.build_model().eval()
         try:
-            checked(data.graphs, data.target).check_features(model)
+            together = checked(data.graphs, data.target)
+            together.check_masks()
+            together.check_features(model)
             batch = collate(encode(data.graphs[:1], *recipe.transforms), target=data.target)
             recipe.task.loss(model(batch, **recipe.task.model_options), batch)
         except ValueError as error:

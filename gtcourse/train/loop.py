@@ -809,13 +809,14 @@ def _check_data(
     """Raises a ValueError for graphs from which the model cannot learn the task.
 
     Targets are missing or are not classes of the task, no target is known (unless all may be
-    missing), or the model does not know a feature.
+    missing), the nodes of a graph belong to several splits, or the model does not know a feature.
     """
     if loader.targets is not None:
         task.check(loader.targets, all_may_be_missing=all_may_be_missing)
     elif isinstance(loader, DenseLoader) and not loader.has_targets:
         raise ValueError("the graphs have no targets y; expected one for each prediction.")
     if isinstance(loader, DenseLoader):
+        loader.check_masks()
         loader.check_features(model)
 
 

@@ -1186,6 +1186,24 @@ def fitted_with(**options) -> Make:
     return lambda folder: partial(fitted, folder / "run", **options)
 
 
+MASKED = (
+    "the graphs have train_mask, val_mask, which training and evaluation do not read; expected g"
+)
+
+
+def with_masks(data: GraphDataset) -> None:
+    """Adds what PyG's data sets of one graph have."""
+    for graph in data.graphs:
+        graph.train_mask = torch.ones(graph.num_nodes, dtype=torch.bool)
+        graph.val_mask = ~graph.train_mask
+
+
+def masked_loader() -> DenseLoader:
+    data = three_chains()
+    with_masks(data)
+    return DenseLoader(data.graphs, 3)
+
+
 PLATEAU = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd())
 RUNS = [
     ("an unknown recipe", call(get_recipe, "gin/zync"), "there is no recipe 'gin/zync'; expecte"),
@@ -1324,6 +1342,14 @@ RUNS = [
         "a run without a folder to resume",
         trained(lambda data: None, resume=True),
         "holds no run to resume; expected the folder of a run",
+    ),
+    *(
+        (f"graphs of which nodes are in several splits, {what}", make, MASKED)
+        for what, make in (
+            ("scored", call(evaluate, small_model(), tasks.graph_regression(), masked_loader())),
+            ("fitted", lambda folder: partial(fitted, folder / "run", val=masked_loader())),
+            ("trained", trained(with_masks)),
+        )
     ),
     ("no known target", lambda folder: lambda: fitted(folder, y=NAN), "all targets are missing;"),
     (
