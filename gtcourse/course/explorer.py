@@ -131,19 +131,24 @@ def model(predictor: Predictor) -> dict:
     }
 
 
-BITS = 24
-"""Of a weight in the page. With 16, attention differs from PyTorch's by more than 0.0001."""
+BITS = 23
+"""Of a weight, in three bytes. With 16 bits, attention differs from PyTorch's by over 0.0001."""
 
 
 def packed(weights: dict[str, np.ndarray]) -> dict:
-    """Weights as whole numbers of 24 bits: ``data`` in base64, times the ``scales`` of the tensors.
+    """Weights as whole numbers of 23 bits: ``data`` in base64, times the ``scales`` of the tensors.
 
-    The error is at most 2⁻²⁴ of the largest weight of a tensor. The highest bytes of all numbers
+    The scales are in the order of the tensors and have 9 digits.
+    The error is at most 2⁻²³ of the largest weight of a tensor. The highest bytes of all numbers
     come first, because they are alike and the text is then compressed better on its way.
     """
     most = 2 ** (BITS - 1) - 1
-    scales = {name: float(np.abs(each).max() or 1.0) / most for name, each in weights.items()}
-    whole = [np.rint(each.ravel() / scales[name]) for name, each in weights.items()]
+    largest = [float(np.abs(each).max() or 1.0) for each in weights.values()]
+    scales = [float(f"{value / most:.9g}") for value in largest]
+    whole = [
+        np.rint(each.ravel() / scale).clip(-most, most)
+        for each, scale in zip(weights.values(), scales, strict=True)
+    ]
     bits = np.concatenate(whole).astype(np.int64)
     planes = [(bits >> shift & 0xFF).astype(np.uint8) for shift in (16, 8, 0)]
     data = base64.b64encode(np.concatenate(planes).tobytes()).decode()
@@ -197,8 +202,8 @@ def _molecule(name: str, smiles: str) -> dict:
         "distance": of["distance"].flatten().tolist(),
         "edge": bonds.flatten().tolist(),
         "ring": of["ring"].astype(int).flatten().tolist(),
-        "paths": paths,
-        "svd": [round(value, 6) for value in of["svd"].flatten().tolist()],
+        "paths": ".".join(paths),
+        "svd": [round(value, 5) for value in of["svd"].flatten().tolist()],
     }
 
 

@@ -109,8 +109,9 @@ gtcourse.models = (function () {
       row(types, type).forEach((x, k) => { total += x * positions[(place * H + k) * H + head]; });
       return total;
     };
+    const paths = molecule.paths.split(".");
     const edges = fill(H, T, (head, i, j) => {
-      const path = i && j ? molecule.paths[pair(i, j)] : "";
+      const path = i && j ? paths[pair(i, j)] : "";
       let total = 0;
       for (let place = 0; place < path.length; place++) total += product(place, +path[place], head);
       return path.length ? total / path.length : 0;
@@ -349,7 +350,7 @@ gtcourse.models = (function () {
     return { prediction: parts.reduce((a, b) => a + b, 0), first: 0, layers, parts };
   }
 
-  /** Weights by name, {shape, data}: whole numbers of 24 bits times the tensor's scale. In base64, the
+  /** Weights by name, {shape, data}: whole numbers of three bytes times the tensor's scale. In base64, the
       highest bytes of all numbers come before the middle ones and those before the lowest. */
   function unpack(model) {
     const bytes = Uint8Array.from(atob(model.data), (letter) => letter.charCodeAt(0));
@@ -357,12 +358,12 @@ gtcourse.models = (function () {
     const whole = (at) => ((bytes[at] << 24) | (bytes[count + at] << 16) | (bytes[2 * count + at] << 8)) >> 8;  // with its sign
     const weights = {};
     let start = 0;
-    for (const [name, shape] of Object.entries(model.shapes)) {
+    Object.entries(model.shapes).forEach(([name, shape], which) => {
       const size = shape.reduce((a, b) => a * b, 1);
       const from = start;
-      weights[name] = { shape, data: Float32Array.from({ length: size }, (_, at) => whole(from + at) * model.scales[name]) };
+      weights[name] = { shape, data: Float32Array.from({ length: size }, (_, at) => whole(from + at) * model.scales[which]) };
       start += size;
-    }
+    });
     return weights;
   }
 

@@ -644,7 +644,7 @@ gtcourse.smiles = (function () {
     const { svd, open } = singular(near);
     return { name: smiles, smiles, value: null, open, symbols: atoms.map(({ symbol }) => symbol), places: layout(n, distance, rings),
       x: atoms.map((atom, at) => typeOf(atom, near[at], at)), degree: near.map((mine) => mine.length), distance, edge, ring: commonRings(near),
-      paths: shortestPaths(near, distance), svd };
+      paths: shortestPaths(near, distance).join("."), svd };
   }
 
   return { read };
