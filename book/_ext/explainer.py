@@ -1,6 +1,7 @@
 """The files of the explainer's page: scripts, molecules and, fetched when chosen, the models."""
 
 from pathlib import Path
+from string import ascii_letters
 
 import torch
 from docutils import nodes
@@ -134,7 +135,9 @@ def write(app, error) -> None:
     (first,) = (molecule for molecule in shown if molecule["name"] == OPENS)
     live = explorer.as_script(first_page(first))
     (folder / "home.js").write_text(f"{HOME}{code}\n{home}({live});", encoding="utf-8")
-    opens = {"molecule": OPENS} | OPENS_ON
+    csa = {"channel": WHY["channel"] - 1, "i": atom_of(WHY["atom"]), "j": atom_of(WHY["to"])}
+    csa["outline"] = outlined_ring(MOLECULES[OPENS])
+    opens = {"molecule": OPENS, **OPENS_ON, "of": {"csa": csa}}
     data = explorer.as_script({"models": listed, "molecules": shown, "opens": opens})
     start = f"gtcourse.explain(document.getElementById('explainer'), {data});"
     (folder / "data.js").write_text(start, encoding="utf-8")
@@ -192,6 +195,11 @@ def most_peaked(attention) -> tuple[int, int]:
     means = others.amax(dim=-1).mean(dim=-1)
     layer, head = divmod(means.argmax().item(), means.shape[1])
     return layer, head
+
+
+def atom_of(name: str) -> int:
+    """The number in an atom's name."""
+    return int(name.lstrip(ascii_letters))
 
 
 def outlined_ring(smiles: str) -> tuple[int, ...]:

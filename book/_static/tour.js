@@ -90,7 +90,7 @@ gtcourse.tour = (function () {
       ask: ["Do the atoms with the most attention matter most for the prediction?", "yes, they must be", "not necessarily"],
       right: () => 1,
       text: () => `Attention need not be on the atoms that matter. Colours now show what the prediction loses without each atom: orange atoms raise it, blue ones lower it. Press the button again for
-        attention. Chapter 11 measures how far the two agree. The fields at the top<span class="phone">, behind “More”,</span> take a molecule of your own and put two models side by side.`,
+        attention. Chapter 11 measures how far the two agree. The fields at the top<span class="phone">, behind “Your molecule, two models”,</span> take a molecule of your own and put two models side by side.`,
     },
     {
       title: "The puzzle of this page", kind: "csa", molecule: "diazepam", scope: "model", i: 4, j: 13, after: { scope: "weight", channel: 12, outline: RING }, look: "models molecule", see: [".molecule", ".legend"],
@@ -110,7 +110,7 @@ gtcourse.tour = (function () {
     if (getComputedStyle(place).position !== "sticky") return;
     const find = (part) => place.parentElement.querySelector(part);
     const box = (part) => find(part).getBoundingClientRect();
-    const top = parseFloat(getComputedStyle(find(".prediction")).top) + box(".prediction").height;
+    const top = parseFloat(getComputedStyle(find(".now")).top) + box(".now").height;
     scrollBy({ top: box(first).top - top - GAP, behavior: "instant" });
   }
 

@@ -71,7 +71,7 @@ def test_predictions_and_attention_equal_pytorchs(computed, name):
         torch.testing.assert_close(maps[..., first:, first:], attention, atol=1e-4, rtol=0)
 
 
-def test_packed_weights_are_read_with_24_bits_of_the_largest(browser):
+def test_packed_weights_are_read_with_23_bits_of_the_largest(browser):
     weights = {"a": torch.randn(10, 100).exp().numpy() - 2, "none": torch.zeros(3).numpy()}
     page = browser.new_page()
     page.set_content(f"<script>{explorer.code()[0]}</script>")
@@ -93,6 +93,47 @@ def test_without_its_bound_the_csa_with_bounded_logits_predicts_another_value(co
     ((bounded, *_),) = computed(model, drawn, {})
     ((free, *_),) = computed({**model, "clip": None}, drawn, {})
     assert abs(bounded - free) > 0.01
+
+
+TERMS = """([model, molecule]) => {
+  const [{ terms, logits }] = gtcourse.models.run(model, molecule, {}).layers;
+  return [terms.map(([name]) => name), terms.map(([, map]) => [...map]), [...logits]];
+}"""
+
+
+def terms_of(predictor, smiles: str) -> dict[str, torch.Tensor]:
+    """The terms of E, each the difference that its input makes in the package's model."""
+    batch = collate(encode([predictor.featurize(smiles)], *predictor.transforms))
+
+    def pair_features() -> torch.Tensor:
+        with torch.inference_mode():
+            return predictor.model.edge_terms(batch)[0].logits[0].clone()
+
+    whole = pair_features()
+    batch.encodings["random_walks"].zero_()
+    without_walks = pair_features()
+    terms = {"bond": without_walks, "walks": whole - without_walks}
+    if "ring" in batch.encodings:
+        batch.encodings["ring"].zero_()
+        terms |= {"bond": pair_features(), "ring": without_walks - pair_features()}
+    return terms
+
+
+@pytest.mark.parametrize("name", ["csa-100k/molecules", "csa/zinc", "csa-rings/zinc"])
+@pytest.mark.parametrize("smiles", SMILES[:3])
+def test_the_terms_of_csas_pair_features_are_those_of_bonds_walks_and_rings(page, name, smiles):
+    """And the logits are the sum of all terms."""
+    page.set_content(f"<script>{explorer.code()[0]}</script>")
+    predictor = load(name)
+    given = [explorer.model(predictor), explorer.molecules({"": smiles})[0]]
+    names, maps, logits = page.evaluate(TERMS, given)
+    expected = terms_of(predictor, smiles)
+    assert names == ["dot", *expected]
+    assert ("ring" in names) == any(isinstance(each, AddRings) for each in predictor.transforms)
+    found = torch.tensor(maps, dtype=torch.float64)
+    for shown, term in zip(found[1:], expected.values(), strict=True):
+        torch.testing.assert_close(shown.view_as(term).float(), term, atol=1e-4, rtol=0)
+    assert found.sum(dim=0).tolist() == pytest.approx(logits, abs=1e-12)
 
 
 LARGEST_CUTS = """([model, molecule]) => {
@@ -257,6 +298,14 @@ def per_head(model):
         part.copy_(heads.mean(dim=1, keepdim=True).expand_as(heads).flatten(0, 1))
 
 
+def ignore_rings(model):
+    """Bonds and pairs without a bond have the same row whether they are on a common ring or not."""
+    bonds = model.edge_encoding.bonds
+    outside, inside = bonds.edges.weight.chunk(2)
+    inside.copy_(outside)
+    bonds.no_edge.weight[1] = bonds.no_edge.weight[0]
+
+
 @pytest.mark.parametrize(
     ("name", "changes", "change"),
     [
@@ -268,6 +317,7 @@ def per_head(model):
         ("grpe", {"off": ["key"]}, switch_off("query")),
         ("grpe", {"off": ["value"]}, switch_off("value")),
         ("csa", {"perHead": True}, per_head),
+        ("csa", {"off": ["ring"]}, ignore_rings),
     ],
 )
 def test_editing_the_page_equals_editing_the_pytorch_weights(computed, name, changes, change):
@@ -404,7 +454,7 @@ def test_a_newcomer_sees_one_weight_and_unfolds_the_rest(page, book, errors, siz
     assert page.evaluate("document.activeElement.shadowRoot.activeElement.dataset.layer") == "0"
     assert [part for part in FOLDED[:2] if not host.locator(part).is_visible()] == []
     assert not host.locator("fieldset").is_visible()
-    host.get_by_role("button", name="More").click()
+    host.get_by_role("button", name="Your molecule, two models").click()
     page.reload()  # the address has what is unfolded
     host.locator(".waiting").wait_for(state="hidden")
     assert host.locator(".flow").is_visible()
@@ -412,7 +462,9 @@ def test_a_newcomer_sees_one_weight_and_unfolds_the_rest(page, book, errors, siz
     host.get_by_role("button", name="Change the model").click()
     focused = "document.activeElement.shadowRoot.activeElement.textContent"
     assert page.evaluate(focused) == "Remove C0"
-    shown = FOLDED[:4] if size == PHONE else FOLDED  # on a phone, More shows and hides the fields
+    shown = (
+        FOLDED[:4] if size == PHONE else FOLDED
+    )  # on a phone, a button shows and hides the fields
     assert [part for part in shown if not host.locator(part).is_visible()] == []
 
 
@@ -589,6 +641,143 @@ def test_the_explainer_opens_on_a_molecule_on_which_one_model_is_right(explainer
         False,
         True,
     ]
+
+
+def test_csa_opens_on_two_atoms_of_the_ring_of_seven_and_says_what_the_ring_does(
+    page, book, errors
+):
+    page.set_viewport_size(SMALL_LAPTOP)
+    host = opened_in_short(page, book)
+    places = [host.locator(part) for part in (".molecule", ".matrix", ".path")]
+    tops = [place.bounding_box()["y"] for place in places]
+    host.locator("[data-model]").nth(3).click()
+    expect(host.locator(".of-pair")).to_contain_text("C4 looks at C13")
+    assert [place.bounding_box()["y"] for place in places] == tops
+    csa = load(MODELS[3])
+    terms = {name: term[12, 4, 13].item() for name, term in terms_of(csa, SMILES[1]).items()}
+    shown = [number_in(text) for text in host.locator(".path .number").all_inner_texts()]
+    assert shown[1:4] == pytest.approx([*terms.values()], abs=6e-4)
+    assert shown[4] == pytest.approx(sum(shown[:4]), abs=2e-3)
+    labels = host.locator(".path small").all_text_contents()[1:4]
+    words = ["no bond", "random walks", "share a ring"]
+    factors = [math.exp(term) for term in terms.values()]
+    assert [label.split(": × ")[0] for label in labels] == words
+    assert [float(label.split("× ")[1]) for label in labels] == pytest.approx(factors, rel=0.02)
+
+    batch = collate(encode([csa.featurize(SMILES[1])], *csa.transforms))
+    _, attention = csa.predict(SMILES[1:2], return_attention=True)
+    weight = attention[0][0, 12, 4, 13].item()
+    smaller = weight / math.exp(terms["ring"])
+    without = smaller / (1 - weight + smaller)
+    batch.encodings["ring"].zero_()
+    with torch.inference_mode():
+        ringless = csa.model(batch).item()
+    said = host.locator(".intro").inner_text().replace("\u2212", "-")
+    assert f"In channel 13 of layer 1, C4 gives C13 the weight {weight:.3f}" in said
+    assert f"its row adds {terms['ring']:.2f} to the logit" in said
+    assert f"without it the weight would be {without:.3f}" in said
+    assert f"CSA predicts {ringless:.2f}" in said
+    text = (ROOT / "book" / "explainer.md").read_text(encoding="utf-8")
+    assert f"the row of the ring adds {terms['ring']:.2f} to their logit" in text
+    assert f"the row of the bond takes {-terms['bond']:.2f} away" in text
+    assert host.locator(".molecule .ring").count() == 1
+    host.locator(".molecule .atom").nth(0).click()  # C0 is not on the ring
+    assert host.locator(".molecule .ring").count() == 0
+    assert "ring" not in host.locator(".intro").inner_text()
+    host.get_by_role("button", name="Change the model").click()
+    host.get_by_label("Read which atoms share a ring").uncheck()
+    assert number_in(host.locator(".prediction b").inner_text()) == pytest.approx(
+        ringless, abs=6e-3
+    )
+    host.get_by_role("button", name="undo: no rings").click()
+    assert host.locator(".chips button").count() == 0
+    assert host.get_by_label("Read which atoms share a ring").is_checked()
+
+
+def test_the_page_says_what_the_number_of_an_atom_is(page, book, errors):
+    host = opened_in_short(page, book)
+    said = "C0 is the first atom of the molecule’s SMILES string: the atoms are numbered from 0."
+    assert host.locator(".counted").inner_text() == said
+
+
+CELL = "host => Number(host.shadowRoot.querySelector('.cells rect').getAttribute('width'))"
+
+
+def test_the_matrix_uses_the_room_of_a_small_laptop(explainer, page, book):
+    page.set_viewport_size(SMALL_LAPTOP)
+    host = opened_in_short(page, book)
+    for model in ("Graphormer", "EGT", "GRPE", "CSA"):
+        host.locator("[data-model]", has_text=model).click()
+        expect(host.locator("[data-model][aria-pressed=true]")).to_have_text(model)
+        assert host.evaluate(CELL) >= 16, model
+        assert lowest(host.locator(".matrix svg")) <= SMALL_LAPTOP["height"], model
+        assert lowest(host.locator(".path")) <= SMALL_LAPTOP["height"], model
+    for model in ("graphormer", "csa"):
+        host = explainer(f"#model={model}&molecule=diazepam")
+        assert lowest(host.locator(".matrix svg")) <= SMALL_LAPTOP["height"], model
+    for model in ("Graphormer", "EGT", "GRPE", "CSA"):
+        host.locator("[data-model]", has_text=model).click()
+        expect(host.locator("[data-model][aria-pressed=true]")).to_have_text(model)
+        assert host.evaluate(CELL) >= 12, model
+        assert lowest(host.locator(".matrix svg")) <= SMALL_LAPTOP["height"], model
+
+
+def test_the_tours_longest_paths_end_above_the_edge_of_a_small_laptop(page, book, errors):
+    page.set_viewport_size(SMALL_LAPTOP)
+    host = opened_in_short(page, book)
+    host.locator(".tour button").click()
+    for step in range(1, 13):
+        host.locator(".tour").get_by_text(f"{step} of 12").wait_for()
+        for button in ("Skip", "Next" if step < 12 else "Finish"):
+            assert lowest(host.locator(".path")) <= SMALL_LAPTOP["height"] - 20, step
+            assert lowest(host.locator(".matrix svg")) <= SMALL_LAPTOP["height"], step
+            host.get_by_role("button", name=button).click()
+
+
+def test_on_a_phone_the_model_is_changed_where_its_rows_are_read(page, book, errors):
+    page.set_viewport_size(PHONE)
+    host = opened_in_short(page, book)
+    menu = host.get_by_label("change to another model")
+    expect(menu).to_be_hidden()  # the buttons are in view
+    host.locator(".of-pair").evaluate("heading => heading.scrollIntoView({ block: 'center' })")
+    expect(menu).to_be_visible()
+    top = host.locator(".of-pair").bounding_box()["y"]
+    for model in ("3", "1", "2", "0"):
+        menu.select_option(model)
+        expect(host.locator(f"[data-model='{model}']")).to_have_attribute("aria-pressed", "true")
+        assert host.locator(".of-pair").bounding_box()["y"] == pytest.approx(top, abs=1)
+    assert menu.bounding_box()["height"] >= 44
+
+
+def test_on_a_phone_menus_choose_the_row_and_the_column_with_their_weights(page, book, errors):
+    page.set_viewport_size(PHONE)
+    host = opened_in_short(page, book)
+    host.get_by_label("the atom that attends").select_option(label="C6")
+    expect(host.locator(".of-pair")).to_contain_text("C6 looks at N1")
+    _, attention = load(MODELS[0]).predict(SMILES[1:2], return_attention=True)
+    weights = host.get_by_label("the atom that it attends to").locator("option").all_inner_texts()
+    assert [float(text.split(" · ")[1]) for text in weights[1:]] == pytest.approx(
+        attention[0][0, 4, 6].tolist(), abs=6e-4
+    )
+    host.get_by_label("the atom that it attends to").select_option(weights[8])
+    expect(host.locator(".of-pair")).to_contain_text("C6 looks at C7")
+
+
+FINGERS = """host => [...host.shadowRoot
+  .querySelectorAll(`.bar :is(button, select, summary, input), .tour > button, .under button,
+    .begin, .legend select, .picks select, .path button`)]
+  .filter((each) => each.getClientRects().length && !each.closest(".strip"))
+  .map((each) => [each.textContent || each.ariaLabel, each.getBoundingClientRect()])
+  .filter(([, box]) => Math.min(box.width, box.height) < 43.9)
+  .map(([name, box]) => `${name.trim().slice(0, 30)}: ${box.width} × ${box.height}`)"""
+
+
+def test_on_a_phone_what_a_newcomer_presses_is_44_pixels_high_and_wide(page, book, errors):
+    page.set_viewport_size(PHONE)
+    host = opened_in_short(page, book)
+    host.get_by_role("button", name="Your molecule, two models").click()
+    host.get_by_role("button", name="from the weight to the prediction").click()
+    assert host.evaluate(FINGERS) == []
 
 
 def test_the_models_predictions_follow_the_chosen_molecule(explainer):
@@ -1517,6 +1706,8 @@ CUT = "cut=graphormer,0,4,2,4"
         ("model=egt&closed=9,0;0,9;1.5,0;x", []),
         ("model=egt&flips=3;8;-1;1.5;x", ["pair 4 flipped ×"]),
         ("model=grpe&off=value;<img src=x onerror=document.title=0>", ["no value term ×"]),
+        ("model=csa&off=ring;value", ["no rings ×"]),
+        ("model=grpe&off=ring;value", ["no value term ×"]),
         ("model=graphormer&shift=1:2,2:99,x:1,3:y,4:1e999", ["+2.0 at distance 1 ×"]),
         ("model=csa&without=2,-1,1.5,13,x", ["without O2 ×"]),
         ("model=csa&beside=egt,99,-3&i=99&j=1e9&layer=1e9&weight=-1", []),
@@ -1642,7 +1833,7 @@ def test_nothing_moves_where_a_weight_is_cut_or_a_string_is_no_molecule(
     page.set_viewport_size(size)
     host = explainer(said)
     if size == PHONE:
-        host.get_by_role("button", name="More").click()
+        host.get_by_role("button", name="Your molecule, two models").click()
     before = host.evaluate(PLACES)
     host.locator("[data-act=cut]").click()
     assert host.locator(".chips button").count() == 1
@@ -1707,7 +1898,7 @@ def test_on_a_phone_the_controls_of_the_explainer_take_two_rows(explainer, page)
     shown = host.locator(":is(.tour, .bar) :is(button, summary, select, input):visible")
     rows = {round(box["y"] + box["height"] / 2) for box in map(box_of, shown.all())}
     assert len(rows) == 2
-    host.get_by_role("button", name="More").click()
+    host.get_by_role("button", name="Your molecule, two models").click()
     host.get_by_label("your own molecule").fill("CCO")
     page.keyboard.press("Enter")
     assert host.locator(".molecule .atom").count() == 3
@@ -1746,7 +1937,7 @@ def test_on_a_phone_the_tour_shows_its_subject_above_the_question(explainer, pag
         for button in ("Skip", "Next" if step < 12 else "Finish"):
             card, top = (
                 host.locator(".tour").bounding_box()["y"],
-                lowest(host.locator(".prediction")),
+                lowest(host.locator(".now")),
             )
             parts = shown[step].split()
             for part in map(host.locator, parts):

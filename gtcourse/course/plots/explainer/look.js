@@ -22,6 +22,8 @@ gtcourse.look = (function () {
   // A term has its colour, its formula and what it is. `into` is what the pairs do to a layer. In a model that `clips`,
   // a bound is one of the sums of the terms. A model with a norm `after` each residual names it; the others have it before.
   const DOT = { kind: "node", text: "q<sub>i</sub> · k<sub>j</sub> / √K", name: "content" };
+  // A name may depend on the pair {edge, ring, itself} and on whether rings are read. Of a term that `scales`, the factor is written with which it multiplies e^s.
+  const ofBond = ({ edge, itself }) => (itself ? "same atom" : edge < 0 ? "no bond" : `${["", "single", "double", "triple"][edge] ?? "other"} bond`);
   const ABOUT = {
     graphormer: {
       title: "Graphormer", weights: "head", chapter: "06_graphormer", tokens: "[VNode] + atoms, with degrees",
@@ -46,7 +48,9 @@ gtcourse.look = (function () {
     csa: {
       title: "CSA", weights: "channel", chapter: "09_csa", tokens: "atoms, with random walks",
       pairs: ["edge", "Pair features E", "one number per pair and channel, the same in every layer"], into: "▲ logits, v",
-      terms: { dot: DOT, E: { kind: "edge", text: "E<sub>ij,c</sub>", name: "pair feature" } },
+      terms: { dot: DOT, bond: { kind: "edge", text: "E<sup>bond</sup><sub>ij,c</sub>", name: ofBond, scales: true },
+        walks: { kind: "bias", text: "E<sup>walks</sup><sub>ij,c</sub>", name: () => "random walks", scales: true },
+        ring: { kind: "gate", text: "E<sup>ring</sup><sub>ij,c</sub>", name: ({ ring, read }) => (!read ? "not read" : ring ? "share a ring" : "no shared ring"), scales: true } },
       value: "v<sub>j,c</sub> + E<sup>value</sup><sub>ij,c</sub>", source: "CSA, Eqs. 5 to 7", clips: true, end: "MLP → sum", reads: "sum", after: "norm",
     },
   };
@@ -68,6 +72,7 @@ gtcourse.look = (function () {
     :focus-visible { outline: 2px solid ${COLORS.node}; outline-offset: 2px; }
     h2 { font-size: .90625rem; font-weight: 600; line-height: 1.3; margin: .45rem 0 .25rem; }
     h2 small { font-weight: 400; }
+    .of-layer { min-height: 1.3em; }
     .levels > .intro + h2, .weight h2 { margin-top: 0; }
     small, .quiet { font-size: .8125rem; }
     .quiet { opacity: .85; }
@@ -82,7 +87,7 @@ gtcourse.look = (function () {
     .more, .phone { display: none; }
     /* What a newcomer sees first: the prediction, the molecule and one weight with its path. */
     .begin, .intro { display: none; }
-    .short .intro { display: block; margin: 0 0 .5rem; min-height: 2.8em; }
+    .short .intro { display: block; margin: 0 0 .5rem; min-height: 4.2em; }
     .no-model [data-part="model"], .no-changes [data-part="changes"] { display: inline-block; }
     .no-model :is(.flow, .of-layer, .maps, .count, h2 [data-part] + small), .no-changes :is(.made, .edit, .left > .changed) { display: none; }
     .begin { font-size: .84375rem; font-weight: 400; border-style: dashed; }
@@ -210,12 +215,18 @@ gtcourse.look = (function () {
     button.card:hover { background: var(--page); border-color: ${COLORS.node}; }
     button.card[aria-pressed="true"] { background-color: #2a69a8; border-color: #2a69a8; color: #fff; }
     .card.result { border-color: ${COLORS.node}; font-size: 1rem; font-weight: 600; }
-    .into { font-size: .78125rem; white-space: nowrap; text-align: center; font-weight: 600; line-height: 1.3; padding: .05rem 0; }
+    .into { position: relative; font-size: .78125rem; white-space: nowrap; text-align: center; font-weight: 600; line-height: 1.3; padding: .05rem 0; }
     .into span { color: color-mix(in srgb, var(--pairs) 60%, var(--ink)); }
     .into i { font-style: normal; }
     .deep .into i { display: none; }
-    .ribbon { grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .15rem .5rem; font-size: .8125rem; white-space: nowrap; min-width: max-content;
+    .band { display: none; }
+    .ribbon { grid-row: 3; grid-column: 1 / calc(var(--layers) + 2); border-radius: .4rem; padding: .15rem .5rem; font-size: .8125rem; white-space: nowrap; min-width: max-content;
       background: color-mix(in srgb, var(--pairs) 22%, transparent); border-left: 4px solid var(--pairs); }
+    @container (min-width: 51.3125rem) {
+      /* What the layers read of pairs: named at the right of the heading, and a band with arrows below the layers. */
+      .ribbon { grid-area: auto; position: absolute; right: 0; bottom: calc(100% + .2rem); }
+      .band { display: block; grid-area: 2 / 1 / 3 / calc(var(--layers) + 2); margin-top: .15rem; border-radius: .3rem; background: color-mix(in srgb, var(--pairs) 22%, transparent); }
+    }
     [data-more] { -webkit-mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); mask-image: linear-gradient(to right, #000 calc(100% - 2rem), transparent); }
     .maps { display: grid; width: fit-content; max-width: 100%; grid-template-columns: var(--columns); gap: .2rem; overflow-x: auto; padding: 2px 2px .2rem; scrollbar-width: thin; }
     .maps button { padding: 2px; min-width: 0; font-size: .78125rem; line-height: 1.15; cursor: zoom-in; }
@@ -224,6 +235,9 @@ gtcourse.look = (function () {
     canvas { image-rendering: pixelated; display: block; border-radius: 2px; width: 100%; }
     .maps canvas, .card canvas { aspect-ratio: 1; }
     .weight { position: relative; display: grid; grid-template-columns: minmax(0, 9fr) minmax(0, 11fr); gap: .9rem; margin-top: .35rem; }
+    .picks, [data-switch], .counted { display: none; }
+    .now { display: contents; }
+    .short .counted { display: block; margin: .5rem 0 0; }
     .matrix { cursor: crosshair; touch-action: manipulation; }
     .matrix svg { display: block; max-width: 100%; }
     .matrix text { fill: currentColor; font-size: 12px; }
@@ -250,7 +264,8 @@ gtcourse.look = (function () {
     .path li.total { background: none; font-weight: 600; border-top: 1px solid var(--line); }
     .path small { opacity: .85; font-size: .78125rem; font-weight: 400; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
     .frame .path li.wide { grid-template-columns: 4.8rem minmax(0, 1fr) auto; }
-    .path :is(sub, sup) { line-height: 0; }
+    .path :is(sub, sup) { line-height: 0; vertical-align: -.2em; }
+    .path sup { vertical-align: .35em; }
     .path small sup { font-size: .6875rem; vertical-align: .3em; }
     .path small sub { font-size: .6875rem; vertical-align: -.15em; }
     .path button { padding: 0 .4rem; min-height: 24px; line-height: 1.2; margin-block: -3px; }
@@ -299,6 +314,7 @@ gtcourse.look = (function () {
     .heard.hint span:not(:empty) { border-color: ${COLORS.node}; }
     /* Where the window is wide, the sentence on a SMILES string is laid over the page below its field, and takes no room. */
     @container (min-width: 51.3125rem) {
+      .path li:has(.was) .factor { display: none; }
       .own { position: relative; }
       .own input { width: 9.2rem; }
       /* Until its molecule is read, it grows over what is beside it, so that nothing moves. */
@@ -307,6 +323,16 @@ gtcourse.look = (function () {
       .own:not(.read):focus-within > * { background: var(--page); }
       .heard { position: absolute; z-index: 6; min-height: 0; top: var(--below); left: var(--left); max-width: min(34rem, calc(100% - var(--left))); }
       .heard span:not(:empty) { padding: .3rem .6rem; border: 1px solid #d1495b; border-left-width: 4px; border-radius: .4rem; box-shadow: 0 .3rem .8rem #0003; }
+    }
+    @container (min-width: 51.3125rem) and (max-width: 62.5rem) {
+      .factor { display: none; }
+    }
+    /* One weight alone: its matrix has half of the width. */
+    @container (min-width: 62.5625rem) {
+      .no-model .weight { grid-template-columns: repeat(2, minmax(0, 1fr)); }
+      .no-model .path li { grid-template-columns: 5.4rem minmax(0, 1fr) auto; min-height: 1.45rem; }
+      .no-model .path li.broad { grid-template-columns: 7rem minmax(0, 1fr) auto; }
+      .no-model .path .later { padding-block: .15rem; }
     }
     .loading :is(.axis, .under, .made, fieldset, .legend, .changed) { visibility: hidden; }
     [inert] :is(button, summary, input, select) { opacity: .6; }
@@ -320,17 +346,22 @@ gtcourse.look = (function () {
       .made, .edit, .left > .changed { order: 2; }
       .frame:has(.tour p) .left > .changed { display: none; }
       .right { order: 3; }
-      .prediction { position: sticky; top: var(--pst-header-height, 0px); z-index: 3; background: var(--page); box-shadow: 0 -.5rem 0 var(--page), 0 1px 0 var(--line); }
+      .now { display: flex; gap: .5rem; align-items: center; position: sticky; top: var(--pst-header-height, 0px); z-index: 3; background: var(--page); box-shadow: 0 -.5rem 0 var(--page), 0 1px 0 var(--line); }
+      .now .prediction { flex: 1 1 0; min-width: 0; }
+      [data-switch] { display: block; flex: none; min-height: 2.75rem; margin: 2px 0; }
+      .by-row [data-switch] { visibility: hidden; }
+      .counted { order: 1; }
       .tour:has(p) { position: sticky; bottom: 0; order: 1; z-index: 6; box-shadow: 0 -.4rem 1rem #0003; }
       .levels > .intro + h2 { margin-top: .8rem; }
-      .short .intro { margin-top: .8rem; min-height: 5.6em; }
+      .short .intro { margin-top: .8rem; }
       .short .intro + h2 { margin-top: 0; }
       .ribbon { white-space: normal; min-width: 0; }
     }
     @media (max-height: 53.75em) {
-      .card canvas { max-width: 3.7rem; }
+      .card canvas { max-width: 3.3rem; }
     }
     @container (max-width: 71.875rem) {
+      .short .intro { min-height: 7em; }
       .tour:has(p) { min-height: 7.8rem; }
     }
     @container (max-width: 62.5rem) {
@@ -355,6 +386,7 @@ gtcourse.look = (function () {
       .flow { grid-template-columns: 4.4rem repeat(var(--layers), 5.7rem) 4.2rem 3.6rem; overflow-x: auto; }
       .flow:not(.deep) { grid-template-columns: 1.5rem repeat(var(--layers), minmax(0, 1fr)) 1.5rem 3rem; column-gap: .35rem; }  /* all layers are in view */
       .flow:not(.deep) .card:not(button, .result) { writing-mode: vertical-rl; padding: 0; }
+      .flow:not(.deep) .result { font-size: .875rem; }
       .flow:not(.deep) .card b { font-size: .78125rem; font-weight: 400; }
       .flow:not(.deep) .into i { display: none; }
       .flow:not(.deep) button.card { font-size: .75rem; padding: .1rem; white-space: nowrap; }
@@ -362,15 +394,22 @@ gtcourse.look = (function () {
       .edit { min-height: 0; padding-bottom: .2rem; }
       .ribbon { grid-column: 1 / -1; }
       .ribbon span { position: sticky; left: .5rem; display: inline-block; max-width: calc(100cqw - 3rem); }  /* in view however far the row is scrolled */
-      .models button, .row button, .row label, .bar select, .own > *, .picker > summary, .chips button, .tour button, .more { min-height: 2.25rem; }
+      .row :is(button, select), .chips button { min-height: 2.25rem; }
+      .row label { min-height: 1.9rem; }
+      /* A finger is 44 pixels wide; the tour leaves less room. */
+      .frame:not(:has(.tour p)) :is(.row button, .row label, .row select, .chips button, .legend select, .made > button, .path button), .models button, .bar select, .own > *, .picker > summary, .tour button, .more, .begin, .under button, .picks select, .choose select { min-height: 2.75rem; }
+      .frame:not(:has(.tour p)) .row .flip { min-width: 2.75rem; margin: 0; }
+      .path button, .path .fold { margin-block: 0; }
+      .picks { display: flex; flex-wrap: wrap; gap: .3rem .8rem; align-items: center; margin-top: .3rem; font-size: .84375rem; }
       /* Two rows of controls; what is needed less often unfolds below them. */
       .models { flex: 1 0 100%; order: -2; justify-content: space-between; }
       .models button { flex: 1 0 auto; line-height: 1.2; }
       .models [data-predicts]::after { display: block; margin: 0; }
       .tour:not(:has(p)), .picker, .more { order: -1; }
-      .picker { flex: 1 0 auto; }
+      .picker { flex: 1 1 4rem; min-width: 0; }
       .picker > summary { justify-content: space-between; }
-      .more { display: block; }
+      .more { display: block; flex: 0 1 7.4rem; font-size: .8125rem; line-height: 1.15; padding-inline: .4rem; }
+      .tour:not(:has(p)) button { white-space: normal; width: 5.2rem; line-height: 1.15; }
       .long { display: none; }
       .phone { display: inline; }
       .tour.folded :is(.rest, .answers) { display: none; }
@@ -379,7 +418,12 @@ gtcourse.look = (function () {
       .folded .low::before { content: "▴"; }
       .legend { font-size: .8125rem; }
       .chips { min-height: 2.4rem; padding-block: 1px; }
+      .frame:not(:has(.tour p)) .chips { min-height: 2.9rem; }
       .changed { min-height: 3.7rem; }
+      .prediction { line-height: 1.6rem; min-height: 2.75rem; white-space: nowrap; }
+      .comparing .prediction { min-height: 0; }
+      .prediction .what { display: block; font-size: .75rem; line-height: 1rem; }
+      .comparing [data-switch] { display: none; }
       .comparing .prediction { font-size: .75rem; white-space: nowrap; }
       .comparing .prediction b { font-size: 1rem; }
       .comparing .key { gap: .5rem; font-size: .75rem; }
@@ -388,6 +432,7 @@ gtcourse.look = (function () {
       .frame:not(.all) .heard:has(span:empty) { display: none; }
       .extra { order: -1; flex: 1 0 auto; }
       .own input { flex: 1 1 6rem; }
+      .own button { min-width: 2.75rem; }
       .frame:not(.all) .extra { display: none; }
       .path li { grid-template-columns: 6.6rem minmax(0, 1fr) auto; gap: .25rem; }
       .of-weight:has(.was) .amount { display: none; }

@@ -14,7 +14,8 @@
 // `changes` is what a reader has changed:
 //   removed: Set of atoms; shift: {distance: number} added to Graphormer's bias; closed: Set of
 //   "layer,head" whose EGT gate is shut; flips: Set of EGT's singular pairs; off: Set of GRPE's
-//   terms; perHead: true for one logit per head in CSA; cut: Set of "kind,layer,channel,i,j", weights
+//   terms, and "ring" if CSA is not to read which atoms share a ring; perHead: true for one logit per head
+//   in CSA; cut: Set of "kind,layer,channel,i,j", weights
 //   of the model of this kind that are set to 0 after the softmax, the others staying as they are.
 gtcourse.models = (function () {
   "use strict";
@@ -280,6 +281,21 @@ gtcourse.models = (function () {
     return all;
   }
 
+  /** Some columns of a matrix [out, width]. */
+  function columns({ shape: [out, width], data }, from, to) {
+    return { shape: [out, to - from], data: data.filter((_, at) => at % width >= from && at % width < to) };
+  }
+
+  /** A map [C, T, T] with the mean over the K channels of a head in place of each. */
+  function meanOfHeads(map, K, T) {
+    return fill(map.length / (T * T), T, (c, i, j) => {
+      const first = Math.floor(c / K) * K;
+      let total = 0;
+      for (let k = first; k < first + K; k++) total += map[(k * T + i) * T + j];
+      return total / K;
+    });
+  }
+
   /** CSA: Eqs. 5 to 9 and 12. Tokens are the atoms; a pair has a weight for each channel. */
   function csa(model, molecule, changes) {
     const w = model.weights;
@@ -299,31 +315,34 @@ gtcourse.models = (function () {
     const relative = linear(walks, w["edge_encoding.relative.projection.weight"],
       w["edge_encoding.relative.projection.bias"]);
     const half = relative.length / (T * T);
-    const E = stack(molecule.edge.map((type, pair) => {
-      const ring = rings ? molecule.ring[pair] : 0;
-      const bond = type >= 0 ? row(bonds, type + types * ring) :
-        Math.floor(pair / T) === pair % T ? row(w["edge_encoding.bonds.itself.weight"], 0) :
-          row(w["edge_encoding.bonds.no_edge.weight"], ring);
-      return [...bond, ...relative.subarray(pair * half, (pair + 1) * half)];
-    }));
-    const maps = (name) => {
-      const y = linear(E, w[`edge_maps.0.${name}.weight`], w[`edge_maps.0.${name}.bias`]);
-      const d = y.length / (T * T);
-      return fill(d, T, (c, i, j) => y[(i * T + j) * d + c]);
+    const reads = rings && !changes.off.has("ring");
+    const bondOf = (type, pair, ring) => {
+      if (type >= 0) return row(bonds, type + types * ring);
+      return Math.floor(pair / T) === pair % T ? row(w["edge_encoding.bonds.itself.weight"], 0) :
+        row(w["edge_encoding.bonds.no_edge.weight"], ring);
     };
-    let bias = maps("logits");
-    const values = maps("values");
+    const withoutRings = stack(molecule.edge.map((type, pair) => bondOf(type, pair, 0)));
+    const withRings = stack(molecule.edge.map((type, pair) => bondOf(type, pair, reads ? molecule.ring[pair] : 0)));
+    const ofBond = withRings.length / (T * T);
+    const E = stack(molecule.edge.map((_, pair) => [...withRings.subarray(pair * ofBond, (pair + 1) * ofBond),
+      ...relative.subarray(pair * half, (pair + 1) * half)]));
     const d = h.length / T;
     const K = d / H;
-    if (changes.perHead) { // the mean over the channels of a head
-      const own = bias;
-      bias = fill(d, T, (c, i, j) => {
-        let total = 0;
-        const first = Math.floor(c / K) * K;
-        for (let k = first; k < first + K; k++) total += own[(k * T + i) * T + j];
-        return total / K;
-      });
-    }
+    const asMap = (y) => fill(d, T, (c, i, j) => y[(i * T + j) * d + c]);
+    const values = asMap(linear(E, w["edge_maps.0.values.weight"], w["edge_maps.0.values.bias"]));
+    // E of the logits is linear, so it is a sum: of a pair's bond, of its walks and of its common ring. What is the
+    // same for all pairs, the biases, is in the part of the bond.
+    const all = w["edge_maps.0.logits.weight"];
+    const ofBonds = columns(all, 0, ofBond);
+    const ofWalks = columns(all, ofBond, ofBond + half);
+    const same = linear(w["edge_encoding.relative.projection.bias"].data, ofWalks, w["edge_maps.0.logits.bias"]);
+    let terms = [
+      ["bond", asMap(linear(withoutRings, ofBonds, { data: same }))],
+      ["walks", asMap(linear(linear(walks, w["edge_encoding.relative.projection.weight"]), ofWalks))],
+    ];
+    if (rings) terms.push(["ring", asMap(linear(withRings.map((x, at) => x - withoutRings[at]), ofBonds))]);
+    if (changes.perHead) terms = terms.map(([name, map]) => [name, meanOfHeads(map, K, T)]);
+    const bias = sum(...terms.map(([, map]) => map));
     const layers = [];
     for (let l = 0; l < model.layers; l++) {
       const name = `layers.${l}.attention`;
@@ -341,9 +360,10 @@ gtcourse.models = (function () {
       const inner = relu(linear(joined, w[`${net}.0.weight`], w[`${net}.0.bias`]));
       const network = linear(inner, w[`${net}.3.weight`], w[`${net}.3.bias`]);
       h = batchNorm(plus(joined, network), w, `layers.${l}.feed_forward_norm`);
-      const terms = [["dot", dot], ["E", bias]];
       const steps = { output: sent, joined, network };
-      layers.push({ terms, logits, attention, query, key, value, extra, z, before, steps, after: h });
+      layers.push({
+        terms: [["dot", dot], ...terms], logits, attention, query, key, value, extra, z, before, steps, after: h,
+      });
     }
     const parts = Array.from({ length: T }, (_, i) =>
       (removed[i] ? 0 : readOut(h.subarray(i * d, (i + 1) * d), w, relu)[0]));

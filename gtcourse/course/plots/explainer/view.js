@@ -1,7 +1,8 @@
 // The explainer's page: the whole model, one layer and one weight, and beside them the molecule; or two
 // models side by side, each with the same molecule, the same pair and the path of one of its weights.
 // gtcourse.explain(host, {models, molecules, opens}); `opens` is what is shown first: a molecule and, of the
-// first model, a head or channel and the tokens i and j; a model with `src` is fetched when it is chosen, by a
+// first model, a head or channel and the tokens i and j; `opens.of` has the same of other models, by kind, and
+// perhaps a ring of atoms to outline. A model with `src` is fetched when it is chosen, by a
 // script that calls gtcourse.deliver(name, model).
 //
 // What the pointer is on is previewed, what is clicked stays. Everything has its place from the
@@ -17,6 +18,7 @@
   const SCOPES = ["weight", "layer", "model"];  // of what the molecule shows the weights
   const FIRST = { graphormer: 4, csa: 34 };  // the head or channel that is shown first: one that follows bonds
   const LEAST = 0.01;  // of a weight: a smaller difference is not marked
+  const NARROW = 520;  // pixels of a phone, where squares to tap are as wide as a finger
   const FINGER = 22;  // pixels from the middle of an atom within which it is meant
   const NAMED = 2;  // at most so many atoms are named in the sentence on what has changed
   const MOST_SHIFT = 4;  // of a bias, up and down
@@ -72,17 +74,17 @@
     root.innerHTML = `<style>${CSS}</style>
       <div class="page"><div class="frame loading"><div class="tour" inert></div><div class="bar" inert><div class="models" role="group" aria-label="model"></div>
         <details class="picker"><summary></summary><div class="strip" role="group" aria-label="molecule"></div></details>
-        <button class="more" data-act="more" aria-expanded="false">More</button><form class="own extra"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" title="${HINT}" autocomplete="off" autocapitalize="off" spellcheck="false">
+        <button class="more fold" data-act="more" aria-expanded="false">Your molecule, two models</button><form class="own extra"><input aria-label="your own molecule, as SMILES" size="14" placeholder="or your SMILES" title="${HINT}" autocomplete="off" autocapitalize="off" spellcheck="false">
           <button aria-label="Read this SMILES">↵</button></form>
         <select class="extra" data-beside aria-label="compare with"><option value="">compare with …</option></select></div><p class="heard" data-hint="${HINT}" role="status"><span></span></p>
-      <div class="body"><div class="left"><p class="prediction" role="status"><span class="waiting">loading the model …</span></p><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div><p class="beyond" role="status"></p>
+      <div class="body"><div class="left"><div class="now"><p class="prediction" role="status"><span class="waiting">loading the model …</span></p><select data-switch aria-label="change to another model"></select></div><svg class="axis" aria-hidden="true"></svg><div class="under"><div class="key"></div><button data-act="link">Copy link</button></div><p class="beyond" role="status"></p>
         <button class="begin fold" data-part="changes" aria-expanded="false">Change the model</button><div class="made"><div class="chips" role="group" aria-label="changes" tabindex="-1"></div><button data-act="reset">Undo all</button></div><div class="edit"><fieldset></fieldset></div>
-        <div class="molecule"></div><p class="legend"><span class="says"></span> <select data-scope aria-label="what the molecule shows"></select><span class="scale"></span></p><p class="changed" role="status"></p></div>
+        <div class="molecule"></div><p class="legend"><span class="says"></span> <select data-scope aria-label="what the molecule shows"></select><span class="scale"></span></p><p class="counted quiet"></p><p class="changed" role="status"></p></div>
         <div class="right"><div class="two" hidden></div><div class="levels" hidden><p class="intro"></p>
           <h2><span class="count">1 · </span>The model <button class="begin fold" data-part="model" aria-expanded="false"></button><small class="quiet">choose a layer</small></h2><div class="flow" role="group" aria-label="layers: arrow keys choose one"></div>
           <h2 class="of-layer"></h2><div class="maps" role="group"></div>
           <div class="weight"><div><h2><span class="count">3 · </span>One weight</h2><div class="matrix" tabindex="0" role="group"
-            aria-label="attention matrix: arrow keys choose a pair"></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div><svg class="connector" aria-hidden="true"></svg></div></div></div></div></div></div>`;
+            aria-label="attention matrix: arrow keys choose a pair"></div><div class="picks"><select data-pick="i" aria-label="the atom that attends"></select> looks at <select data-pick="j" aria-label="the atom that it attends to"></select></div></div><div><h2 class="of-pair"></h2><ol class="path"></ol></div><svg class="connector" aria-hidden="true"></svg></div></div></div></div></div></div>`;
     const find = (selector) => root.querySelector(selector);
     const all = (selector) => [...root.querySelectorAll(selector)];
     const about = () => ABOUT[state.model.kind];
@@ -108,6 +110,7 @@
     const two = () => ({ model: state.beside, run: other, was: otherBefore, ...state.second });
 
     find(".models").innerHTML = data.models.map((model, at) => `<button data-model="${at}">${ABOUT[model.kind].title}</button>`).join("");
+    find("[data-switch]").innerHTML = data.models.map((model, at) => `<option value="${at}">${ABOUT[model.kind].title}</option>`).join("");
     find(".strip").innerHTML = data.molecules.map((molecule, at) =>
       `<button data-molecule="${at}" title="${molecule.smiles}">${gtcourse.molecule.small(molecule)}
         ${molecule.name.length > 16 ? `molecule ${at + 1}` : molecule.name}</button>`).join("");
@@ -138,6 +141,16 @@
       placeHeard();  // the row's fields have moved
     }
 
+    // On a phone, a menu of the models stays at the upper edge once the row of their buttons is out of view.
+    new IntersectionObserver(([row]) => find(".now").classList.toggle("by-row", row.isIntersecting), { rootMargin: "-110px 0px 0px" }).observe(find(".models"));
+
+    find("[data-switch]").addEventListener("change", async ({ target }) => {
+      const held = find([".of-pair", ".matrix", ".molecule"].find((part) => find(part).getBoundingClientRect().top < innerHeight) ?? ".molecule");
+      const top = held.getBoundingClientRect().top;
+      await choose(data.models[target.value]);
+      scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" });  // what is read stays where it is
+    });
+
     /** Of the reader's own molecule, what the other models predict, one after the other while the page is idle. */
     async function predictWithAll(molecule) {
       if (!molecule.own || molecule.predictions || new Set(data.models.map(({ kind }) => kind)).size < data.models.length) return;
@@ -166,10 +179,14 @@
       Object.assign(state, { molecule, effects: false, outline: [], i: null, j: null });
     }
 
+    /** Of the molecule with which the page opens, what is shown first of a model. */
+    const openingOf = (kind, molecule) => (molecule && molecule === data.opens?.molecule ? data.opens.of?.[kind] : null);
+
     async function choose(model) {
       const wanted = await fetched(model);
       if (state.model !== wanted) {
-        Object.assign(state, { model: wanted, layer: Math.min(state.layer, wanted.layers - 1), channel: FIRST[wanted.kind] ?? 0, i: null, j: null });
+        Object.assign(state, { model: wanted, layer: Math.min(state.layer, wanted.layers - 1), channel: FIRST[wanted.kind] ?? 0, i: null, j: null, outline: [],
+          ...openingOf(wanted.kind, state.molecule.name) });
       }
       start();
     }
@@ -203,6 +220,7 @@
       find(".two").hidden = !state.beside;
       find(".frame").classList.toggle("comparing", Boolean(state.beside));
       find("[data-beside]").value = state.beside ? data.models.indexOf(state.beside) : "";
+      find("[data-switch]").value = data.models.indexOf(state.model);
       find("[data-beside]").options[0].textContent = state.beside ? "one model alone" : "compare with …";
       all("[data-model], [data-molecule]").forEach(press);
       showBeyond();
@@ -348,14 +366,33 @@
       if (!state.open) return;
       const weight = mapOf(layer().attention)[i() * tokens() + j()];
       find(".intro").innerHTML = `In ${about().weights} ${state.channel + 1} of layer ${state.layer + 1}, <b>${nameOf(i())}</b> gives ${
-        i() === j() ? "itself" : `<b>${nameOf(j())}</b>`} the weight <b>${number(weight)}</b> (framed). The rows show where it comes from, and what the prediction is without it. Choose another square or atom.`;
+        i() === j() ? "itself" : `<b>${nameOf(j())}</b>`} the weight <b>${number(weight)}</b> (framed). ${
+        aboutRing() || "The rows show where it comes from, and what the prediction is without it. "}Choose another square or atom.`;
+      find(".counted").textContent = `${nameOf(result.first)} is the first atom of the molecule’s SMILES string: the atoms are numbered from 0.`;
     }
+
+    /** Of a pair on a common ring, in a model that reads rings: what its row does to the weight, and what all such rows do to the prediction. */
+    function aboutRing() {
+      const T = tokens();
+      const ring = layer().terms.find(([name]) => name === "ring");
+      const by = ring ? mapOf(ring[1])[i() * T + j()] : 0;
+      if (!by) return "";
+      const [here, logits] = [i() * T + j(), mapOf(layer().logits)];
+      const all = logits.subarray(i() * T, (i() + 1) * T).reduce((sum, x, to) => sum + (isRemoved(to) ? 0 : Math.exp(x)), 0);
+      const without = Math.exp(logits[here] - by);
+      const bonded = state.molecule.edge[(i() - result.first) * n() + j() - result.first] >= 0;
+      return `They share ${bonded ? "a bond and a" : "no bond, but a"} ring${ringDrawn().length ? " (outlined)" : ""}: its row adds ${number(by, 2)} to the logit, and without it the weight would be ${
+        number(without / (all - Math.exp(logits[here]) + without))}. With rings switched off (under <i>Change the model</i>), CSA predicts ${number(ringless(), 2)}. `;
+    }
+
+    /** The ring that is outlined: while the chosen atoms are both on it. */
+    const ringDrawn = () => (!state.changes.off.has("ring") && [i(), j()].every((token) => state.outline.includes(token - result.first)) ? state.outline : []);
 
     function drawPrediction() {
       const { value } = state.molecule;
       const now = result.prediction;
       const moved = Math.abs(now - before.prediction) > 5e-4;
-      const heading = state.beside ? `<span class="long">penalised logP · </span>${about().title}` : "penalised logP";
+      const heading = state.beside ? `<span class="long">penalised logP · </span>${about().title}` : '<span class="what">penalised logP</span>';
       find(".prediction").innerHTML = `${heading} ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
         ${state.beside ? `· ${ABOUT[state.beside.kind].title} <b>${number(other.prediction, 2)}</b>` : ""}
         ${value === null ? "<small>· exact: needs RDKit</small>" : `<span class="${isWhole() ? "" : "of-whole"}">· exact ${number(value, 2)}</span>`}`;
@@ -424,8 +461,8 @@
       egt: () => [...[...state.changes.closed].map((gate) => [`closed:${gate}`,
         `gate of head ${Number(gate.split(",")[1]) + 1}, layer ${Number(gate.split(",")[0]) + 1} closed`]),
       ...[...state.changes.flips].map((pair) => [`flips:${pair}`, `pair ${pair + 1} flipped`])],
-      grpe: () => [...state.changes.off].map((term) => [`off:${term}`, `no ${term} term`]),
-      csa: () => (state.changes.perHead ? [["perHead:", "one weight per head"]] : []),
+      grpe: () => [...state.changes.off].filter((term) => term !== "ring").map((term) => [`off:${term}`, `no ${term} term`]),
+      csa: () => [...(state.changes.perHead ? [["perHead:", "one weight per head"]] : []), ...(state.changes.off.has("ring") && readsRings() ? [["off:ring", "no rings"]] : [])],
     };
 
     function drawChips() {
@@ -435,6 +472,8 @@
         "<span class='quiet'>The model as it was trained.</span>";
       find('[data-act="reset"]').disabled = !list.length;
     }
+
+    const readsRings = () => state.model.shapes["edge_encoding.bonds.no_edge.weight"]?.[0] > 1;
 
     /** The weights of this model that are cut, each with the words of its chip, short and complete. */
     const cuts = () => [...state.changes.cut].filter((cut) => cut.startsWith(`${state.model.kind},`)).map((cut) => {
@@ -511,7 +550,7 @@
         atom.setAttribute("aria-pressed", token === state.i);
         atom.setAttribute("tabindex", token === state.i || (state.i < result.first && !at) ? 0 : -1);
       });
-      gtcourse.molecule.outline(find(".molecule svg"), state.outline);
+      gtcourse.molecule.outline(find(".molecule svg"), ringDrawn());
       drawArrow();
       drawTriangles();
       drawLegend(tokens());
@@ -616,14 +655,14 @@
     function buildFlow() {
       const { pairs: [kind, title, words], into, tokens: given, end } = about();
       const flow = find(".flow");
-      const enters = (what) => `<div class="into"><span>${what[0]}<i>${what.slice(1)}</i></span></div>`;  // an arrow and words
+      const enters = (what, at) => `<div class="into" style="grid-area:2/${at + 2}"><span>${what[0]}<i>${what.slice(1)}</i></span></div>`;  // an arrow and words
       flow.classList.toggle("deep", result.layers.length > 6);
       flow.style.setProperty("--layers", result.layers.length);
       flow.style.setProperty("--pairs", COLORS[kind]);
       flow.innerHTML = `<div class="card"><b>input</b><span class="long">${given}</span></div>
         ${result.layers.map((_, at) => `<button class="card" data-layer="${at}"><canvas></canvas>layer ${at + 1}</button>`).join("")}
         <div class="card"><b>read-out</b><span class="long">${end}</span></div><div class="card result"></div>
-        <div></div>${result.layers.map((_, at) => enters(state.model.kind === "egt" && at + 1 === result.layers.length ? "▲ bias, gate" : into)).join("")}<div></div><div></div>
+        <div class="band"></div>${result.layers.map((_, at) => enters(state.model.kind === "egt" && at + 1 === result.layers.length ? "▲ bias, gate" : into, at)).join("")}
         <div class="ribbon"><span><b>${title}</b>: ${words}.</span></div>`;
     }
 
@@ -666,7 +705,8 @@
       maps.setAttribute("aria-label", `${weights}s of the layer: arrow keys choose one`);
       const { count, perHead } = columnsOfMaps();
       const high = innerHeight >= LOW_WINDOW;
-      const [least, most] = C > 16 ? ["1.65rem", "2.6rem"] : ["4.4rem", high ? "6.4rem" : "4.4rem"];
+      const narrow = host.clientWidth < NARROW && !find(".tour p");  // the tour leaves less room
+      const [least, most] = C > 16 ? (narrow ? ["44px", "44px"] : ["1.65rem", "2.6rem"]) : ["4.4rem", high ? "6.4rem" : "4.4rem"];
       maps.style.setProperty("--columns", Array.from({ length: count / perHead }, () => `repeat(${perHead}, minmax(${least}, ${most}))`).join(" .45rem "));
       maps.innerHTML = Array.from({ length: C }, (_, c) => {
         const at = c % count;
@@ -691,7 +731,10 @@
 
     // The matrix is drawn in pixels, so that its labels are as large in a narrow column as in a wide one.
     const [MARGIN, LABEL, SMALL_LABEL, LOW_WINDOW, HEADING] = [41, 12, 11, 860, 88];
-    const ABOVE = 548;  // what stands above the matrix, in pixels
+    const ABOVE = [202, 226];  // at most, of what stands above the tool's body, in a wide and in a less wide window: the page's head or the tour
+    const WIDE = 1150;
+    const LARGEST = 520;  // of a matrix beside its path
+    const LEAST_ROOM = 240;  // in a low window, too
     const HALF = 7;  // of a label's height: the last one may reach beyond its row
     let cell = 10;  // of a pair
     let side = 100;  // of the matrix with its labels
@@ -700,7 +743,9 @@
       const T = tokens();
       const across = (find(".matrix").clientWidth || 280) - HALF;
       const alone = across > 0.8 * find(".weight").clientWidth;  // on a phone, the path is below and the page scrolls
-      const room = alone ? across : Math.min(across, innerHeight < LOW_WINDOW ? (rowsOfMaps() > 1 ? 262 : 278) : Math.min(380, innerHeight - ABOVE));
+      const down = find(".matrix").getBoundingClientRect().top - find(".body").getBoundingClientRect().top;
+      const below = innerHeight - ABOVE[host.clientWidth > WIDE ? 0 : 1] - down - HALF - 2;
+      const room = alone ? across : Math.min(across, Math.max(LEAST_ROOM, Math.min(LARGEST, below)));
       cell = Math.max(4, Math.min(26, Math.floor((room - MARGIN - 1) / T)));
       side = MARGIN + Math.max(T * cell, HEADING) + HALF;  // a small matrix leaves room for its headings
       const center = MARGIN + Math.max(T * cell, HEADING) / 2;
@@ -720,7 +765,19 @@
       find(".cells").childNodes.forEach((cell, at) => cell.setAttribute("fill", css(ofWeight(map[at]))));
     }
 
+    /** On a phone the squares are smaller than a finger: the row and the column are menus, too, with every weight of the row. */
+    function drawPicks() {
+      if (hover) return;
+      const T = tokens();
+      const row = mapOf(layer().attention).subarray(state.i * T, (state.i + 1) * T);
+      const choices = (chosen, words) => Array.from({ length: T }, (_, token) =>
+        `<option value="${token}" ${token === chosen ? "selected" : ""}>${nameOf(token)}${words(token)}</option>`).join("");
+      find('[data-pick="i"]').innerHTML = choices(state.i, () => "");
+      find('[data-pick="j"]').innerHTML = choices(state.j, (token) => ` · ${number(row[token])}`);
+    }
+
     function drawMark() {
+      drawPicks();
       const mark = find(".mark");
       mark.setAttribute("x", MARGIN + j() * cell - 1);
       mark.setAttribute("y", MARGIN + i() * cell - 1);
@@ -779,6 +836,9 @@
         ${row("products", product, `; the sum of all ${K} is ${number(sum)}`)}<div><span>÷ √K</span> ${number(sum)} / √${K} = <b>${number(sum / Math.sqrt(K))}</b>${clipped}</div>` };
     }
 
+    /** What is known of two atoms: their bond, whether they share a ring, and whether they are one. */
+    const pairAs = (i, j) => ({ edge: state.molecule.edge[i * n() + j], ring: state.molecule.ring[i * n() + j], itself: i === j });
+
     /** The complete path of a weight, from the scores to the prediction: {rows by name, vectors}. A row is
         {kind, text, label, value, more}; `vectors` are drawn into the rows' canvases, in order. */
     function pathOf({ model, run, was, layer: at, channel }, from, to) {
@@ -824,9 +884,12 @@
       const widest = Math.max(1e-9, ...[trained.logits, ...trained.terms.map(([, map]) => map)].map((map) => largest(mine(map))));
       let sum = 0;
       here.terms.forEach(([key, map], which) => {
-        const { kind, text, name: words } = of.terms[key];
+        const { kind, text, name: words, scales } = of.terms[key];
         const term = mine(map)[pair];
-        rows[`term ${which}`] = { kind, text, label: key === "dot" ? folds("content", words) : words,
+        const said = typeof words === "string" ? words : words({ ...pairAs(from - run.first, to - run.first), read: !(run === result && state.changes.off.has("ring")) });
+        const factor = Math.exp(term);
+        const label = scales ? `${said}<span class="long factor">: × ${number(factor, factor < 9.995 ? 2 : factor < 99.95 ? 1 : 0)}</span>` : said;
+        rows[`term ${which}`] = { kind, text, label: key === "dot" ? folds("content", words) : label,
           value: `${signed(sum, sum + term, widest, COLORS[kind])}<span class="number">${compared((_, layer) => mine(layer.terms[which][1])[pair])}</span>` };
         sum += term;
         if (key === "dot" && !state.beside && unfolded.has("content")) rows.content = contentOf({ model, run, layer: at, channel }, from, to, term);
@@ -842,7 +905,7 @@
         value: `<span class="amount"><i style="width:${(100 * Math.min(1, weight)).toFixed(1)}%"></i><u style="left:${(100 / T).toFixed(1)}%"></u></span>${
           compared((_, layer) => mine(layer.attention)[pair])}` };
       if (!state.beside) rows.later = { steps: folds("later", "from the weight to the prediction"), more: "later" };
-      rows.value = { kind: "value", text: of.value, label: `value of ${name(to)}`, value: vector(valueIn, ofValues) };
+      rows.value = { kind: "value", text: of.value, label: `value of ${name(to)}`, value: vector(valueIn, ofValues), more: "broad" };
       rows.message = { kind: "value", text: "a<sub>ij</sub> × value", label: "message",
         value: vector((layer) => valueIn(layer).map((x) => x * mine(layer.attention)[pair]), ofValues) };
       rows.gathered = { kind: "node", text: "Σ<sub>j</sub> messages", label: `at ${name(from)}`, value: vector((layer) => slice(layer.z, from), ofValues) };
@@ -1014,7 +1077,7 @@
         egt: `${check("gate", "")}</div><div class="row"><span class="says-flip">Flip the sign of singular pair</span> ${Array.from({ length: 8 }, (_, m) =>
           `<button class="flip" data-flip="${m}" aria-label="flip singular pair ${m + 1}">${m + 1}</button>`).join("")}`,
         grpe: `Terms: ${["query", "key", "value"].map((term) => check(term, term)).join("")}`,
-        csa: check("perHead", "Average E over each head’s channels"),
+        csa: `${check("perHead", "Average E over each head’s channels")}${readsRings() ? `</div><div class="row">${check("ring", "Read which atoms share a ring")}` : ""}`,
       };
       state.distance = Math.min(state.distance, Math.max(...state.molecule.distance));
       find("fieldset").innerHTML = `<legend>Change it</legend><div class="row"><button data-act="remove"></button>
@@ -1189,7 +1252,7 @@
         read: (text) => (A_PLACE.test(text) ? text.match(/\d+/g).map((at) => at - 1).join() : /^(0|[1-9]\d*),(0|[1-9]\d*)$/.test(text) ? text : null),
       },
       flips: { key: "flip", write: (pair) => pair + 1, read: (text) => (/^[1-8]$/.test(text) ? text - 1 : null) },
-      off: { write: String, read: (text) => (/^(query|key|value)$/.test(text) ? text : null) },
+      off: { write: String, read: (text) => (/^(query|key|value|ring)$/.test(text) ? text : null) },
       cut: { write: writtenCut, read: readCut },
     };
     const A_PLACE = /^L[1-9]\d*,H[1-9]\d*$/;
@@ -1241,7 +1304,7 @@
       const [besideKind, ...ofSecond] = split("beside", ",");
       const [secondLayer, secondChannel] = ofSecond.map((at) => Math.max(0, Math.floor(Number(at)) - 1 || 0));
       return {
-        kind, molecule: said.get("molecule"), smiles: said.get("smiles"), layer: whole("layer"),
+        kind, molecule: said.get("molecule"), smiles: said.get("smiles"), layer: whole("layer"), outline: openingOf(kind, said.get("molecule"))?.outline ?? [],
         channel: whole(["head", "channel"].find((name) => said.has(name)) ?? "weight"),
         scope: SCOPES.find((scope) => scope === said.get("show")) ?? "weight", i: tokenOf(said.get("atom"), kind) ?? given("i"), j: tokenOf(said.get("to"), kind) ?? given("j"),
         open: split("open", ",")[0] === "one" ? new Set(split("open", ",").filter((part) => part in PARTS)) : null,
@@ -1345,17 +1408,17 @@
       }
     });
 
-    /** The last term of the logits of pairs on a common ring, at least, and of all other pairs, at most; and the
+    /** E of pairs on a common ring, at least, and of all other pairs, at most; and the
         share of its weight that the chosen atom puts on its rings. */
     function ofRings() {
-      const term = mapOf(layer().terms.at(-1)[1]);
+      const terms = layer().terms.slice(1).map(([, map]) => mapOf(map));
       const T = tokens();
       const found = { inside: Infinity, outside: -Infinity, share: 0 };
       const weights = mapOf(layer().attention);
       for (let i = 0; i < n(); i++) {
         for (let j = 0; j < n(); j++) {
           if (i === j) continue;
-          const value = term[(i + result.first) * T + j + result.first];
+          const value = terms.reduce((sum, term) => sum + term[(i + result.first) * T + j + result.first], 0);
           if (state.molecule.ring[i * n() + j]) {
             found.inside = Math.min(found.inside, value);
             if (i + result.first === state.i) found.share += weights[state.i * T + j + result.first];
@@ -1365,8 +1428,11 @@
       return found;
     }
 
-    /** What the model predicts if no two atoms are marked as sharing a ring. */
-    const ringless = () => gtcourse.models.run(state.model, { ...state.molecule, ring: state.molecule.ring.map(() => 0) }, {}).prediction;
+    const ringlessOf = new WeakMap();  // of the run as trained: what the model predicts if no two atoms are marked as sharing a ring
+    function ringless() {
+      if (!ringlessOf.has(before)) ringlessOf.set(before, gtcourse.models.run(state.model, state.molecule, { off: new Set(["ring"]) }).prediction);
+      return ringlessOf.get(before);
+    }
 
     /** What the tour says numbers of. */
     function seen() {
@@ -1571,6 +1637,12 @@
       draw();
     });
 
+    find(".picks").addEventListener("change", ({ target }) => {
+      state.scope = "weight";
+      if (target.dataset.pick === "i") select(Number(target.value), state.j);
+      else select(state.i, Number(target.value));
+    });
+
     find("[data-scope]").addEventListener("change", ({ target }) => {
       state.scope = target.value;
       drawPair();
@@ -1633,7 +1705,8 @@
     });
 
     gtcourse.tour?.(find(".tour"), visit, remembered);  // in the book
-    const opening = host.dataset.start === undefined && data.opens ? { i: null, j: null, open: new Set(), ...data.opens } : {};
+    const { of, ...first } = data.opens ?? {};
+    const opening = host.dataset.start === undefined && data.opens ? { i: null, j: null, open: new Set(), ...first } : {};
     return visit(remembered() ?? { kind: host.dataset.start, ...opening });
   };
 })();
