@@ -117,6 +117,8 @@ def check_table_exists(path: str | Path) -> None:
     """Raises a ValueError if there is no such file of molecules."""
     if not isinstance(path, str | Path):
         raise ValueError(f"the table is {shown(path)}; expected the path of a CSV file.")
+    if str(path).startswith(("http:/", "https:/", "ftp:/")):
+        raise ValueError(f"{path} is an address; expected a CSV file on this machine.")
     if Path(path).is_dir():
         raise ValueError(f"{path} is a folder; expected a CSV file.")
     if not Path(path).exists():

@@ -117,6 +117,7 @@ WRONG = [
     (("predict", "csa/zinc"), "expected SMILES or --csv FILE"),
     (("predict", "csa/zinc", "--csv", "no.csv"), "there is no file no.csv; expected a CSV"),
     (("train", "csa/zinc", "--csv", "no.csv", "--target", "y"), "there is no file no.csv"),
+    (("predict", "csa/zinc", "--csv", "https://a.org/b.csv"), "is an address; expected a CSV file"),
     (("predict", "CCO"), "CCO is not a trained model"),
     (("predict", "csa/zinc", __file__), "is a file; expected --csv"),
     (("predict", "csa/zinc", "CCO", "--out", "."), "--out is ., a folder; expected the name"),

@@ -338,7 +338,9 @@ class Result:
         """The budget in words, relative to that of the published run."""
         config = self.records[0].config if self.records else {}
         if self.recipe is None or not config:
-            return f"{config['epochs']} epochs" if "epochs" in config else ""
+            if "epochs" not in config:
+                return ""
+            return "1 epoch" if config["epochs"] == 1 else f"{config['epochs']} epochs"
         changed = config.get("changed")
         if not changed:
             return "the paper's"
