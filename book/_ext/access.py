@@ -16,6 +16,12 @@ EMPTY_HEADER = re.compile(r'<th\b(?![^>]*class="[^"]*head)([^>]*)>\s*</th>')
 headers have the class ``head``, all headers may be empty: the styles hide these."""
 
 
+PRINTED_TITLE = re.compile(
+    r'(<div id="jb-print-docs-body" class="onlyprint">\s*)<h1>(.*?)</h1>', re.DOTALL
+)
+"""The theme repeats the title for paper; a page has one heading of the first level."""
+
+
 def mend_roles(app, page, template, context, doctree) -> None:
     for wrong, right in ROLES.items():
         if "body" in context:
@@ -23,6 +29,7 @@ def mend_roles(app, page, template, context, doctree) -> None:
 
 
 def accessible(page: str) -> str:
+    page = PRINTED_TITLE.sub(r'\1<p class="printed-title">\2</p>', page)
     return EMPTY_HEADER.sub(r"<td\1></td>", page.replace(SIDEBAR, LANDMARK))
 
 

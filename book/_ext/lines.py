@@ -1,25 +1,31 @@
-"""Long lines of output, marked so that a phone can go on below and further to the right.
+"""Long lines of output and code, marked so that a phone can go on below and further to the right.
 
-A line breaks between words and, in a word that is longer than a phone's row, after a bracket, a
-comma, a dot or "=". On wider windows nothing changes, and code scrolls. A long name in a text can
-break there as well, and after "/".
+A line breaks between words. A word that is longer than a phone's row breaks after a bracket or a
+comma and, in an output, after a dot or "="; a name in code stays whole. On wider windows nothing
+changes. A long name in a text can break there as well, and after "/".
 """
 
 import re
+from functools import partial
 from html import unescape
 
 from pages import built, update
 
 LONG = 38  #: characters in the row of a narrow phone
 WORD = 34  #: of a word; it stands further to the right
+ROW = 40  #: of a word in code and what is to its left
 NAME = 21  #: of a name in a text, from which it can break
 
 OUTPUT = re.compile(
     r'(<div class="output (?![^"]*\bsource\b)[^"]*"><div class="highlight"><pre>)(.*?)(</pre>)',
     re.DOTALL,
 )
+CODE = re.compile(
+    r'(<div class="highlight-\w+ notranslate"><div class="highlight"><pre>)(.*?)(</pre>)', re.DOTALL
+)
 PART = re.compile(r"(<span[^>]*>)([^<]*)(</span>)|([^<]+)|(<[^>]*>)")
 BREAK = re.compile(r"(?<=[(\[{,=.])(?=[^\s<])")
+BREAK_OF_CODE = re.compile(r"(?<=[(\[{,])(?=[^\s<)\]}])")
 NAMED = re.compile(rf'(<span class="pre">)([^<]{{{NAME},}})(</span>)')
 BREAK_OF_NAME = re.compile(r"(?<=[(\[{,=./])(?=[^\s<])")
 TAG = re.compile(r"<[^>]*>")
@@ -30,6 +36,7 @@ ALIGNED = re.compile(r"\S {2,}\S|\S +\|")
 
 
 def with_long_lines(page: str) -> str:
+    page = CODE.sub(lambda code: code[1] + broken(code[2], is_code=True) + code[3], page)
     return OUTPUT.sub(shown, page)
 
 
@@ -54,12 +61,12 @@ def with_breakable_names(page: str) -> str:
     return NAMED.sub(lambda found: found[1] + BREAK_OF_NAME.sub("<wbr>", found[2]) + found[3], page)
 
 
-def broken(code: str) -> str:
-    """An output in marks, its long lines each in a mark of its own."""
+def broken(code: str, *, is_code: bool = False) -> str:
+    """An output or code in marks, its long lines each in a mark of its own."""
     if MARKED in code:  # a page that was not written again
         return code
     *lines, last = lines_of(code)
-    return "".join(marked(f"{line}\n") for line in lines) + marked(last)
+    return "".join(marked(f"{line}\n", is_code) for line in lines) + marked(last, is_code)
 
 
 def lines_of(code: str) -> list[str]:
@@ -75,19 +82,21 @@ def lines_of(code: str) -> list[str]:
     return lines
 
 
-def marked(line: str) -> str:
+def marked(line: str, is_code: bool) -> str:
     text = unescape(TAG.sub("", line)).rstrip("\n")
     if len(text) <= LONG:
         return line
     indent = len(text) - len(text.lstrip())
-    if max(map(len, text.split())) > WORD:
-        line = PART.sub(breakable, line)
+    longest = max(map(len, text.split()))
+    if longest > WORD or (is_code and indent + 4 + longest > ROW):
+        places = BREAK_OF_CODE if is_code else BREAK
+        line = PART.sub(partial(breakable, places), line)
     return f'{MARKED} style="--indent:{indent}">{line}</span>'
 
 
-def breakable(part: re.Match) -> str:
+def breakable(places: re.Pattern, part: re.Match) -> str:
     opening, inside, closing, plain, other = (group or "" for group in part.groups())
-    return opening + BREAK.sub("<wbr>", inside or plain) + closing + other
+    return opening + places.sub("<wbr>", inside or plain) + closing + other
 
 
 def with_breaks(page: str) -> str:

@@ -16,10 +16,11 @@ import re
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from html import escape, unescape
 from pathlib import Path
 
+from displays import in_lines
 from docutils import nodes
 from py_mini_racer import MiniRacer
 from sphinx.application import Sphinx
@@ -136,6 +137,10 @@ NEEDLESS = re.compile(r' xmlns="[^"]*"| unselectable="on"| texclass="\w+"')
 # A numbered equation is centred: its left margin is as wide as its number.
 LEFT_MARGIN = re.compile(r'<mjx-table style="[^"]*margin: 0 ([\d.]+)em')
 
+PHONE = 18.2
+"""In em, the width of a formula that a phone of 390 px shows at nine tenths of its size."""
+WIDTH = re.compile(r"--width:([\d.]+)")
+
 logger = logging.getLogger(__name__)
 
 
@@ -179,9 +184,27 @@ def set_formula(tex: str, display: bool) -> str:
     return f'{before} data-tex="{escape(tex.strip())}"{styled}{after}'
 
 
+def set_displayed(tex: str) -> str:
+    """A displayed formula; one that is too wide for a phone comes a second time, in lines for it.
+
+    ``book.css`` shows one of the two. The second has the first's TeX, which a reader may copy.
+    """
+    html = set_formula(tex, True)
+    lines = in_lines(tex, lambda text: float(WIDTH.search(set_formula(text, True))[1]), PHONE)
+    if lines is None:
+        return html
+    own = re.search(r' data-tex="[^"]*"', html)[0]
+    narrow = re.sub(
+        r' data-tex="[^"]*"', lambda _: f' data-on="phone"{own}', set_formula(lines, True)
+    )
+    return html.replace(own, f' data-on="laptop"{own}', 1) + narrow
+
+
 def with_mathjax(visit: Callable) -> Callable:
     """Sphinx's visitor of a formula, changed so that MathJax sets the TeX that it writes."""
-    display = visit is html_visit_displaymath
+    set_tex = (
+        set_displayed if visit is html_visit_displaymath else partial(set_formula, display=False)
+    )
 
     def visit_and_set(self, node: nodes.Element) -> None:
         start = len(self.body)
@@ -189,7 +212,7 @@ def with_mathjax(visit: Callable) -> Callable:
             visit(self, node)
         html = "".join(self.body[start:])
         try:
-            html = TEX.sub(lambda tex: set_formula(unescape(tex[1] or tex[2]), display), html)
+            html = TEX.sub(lambda tex: set_tex(unescape(tex[1] or tex[2])), html)
         except ValueError as error:
             logger.warning(str(error), location=node)
         self.body[start:] = [html]

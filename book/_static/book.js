@@ -43,6 +43,7 @@ function copyFormulas() {
     if (chosen.isCollapsed) return;
     const copied = element("div", {});
     copied.append(chosen.getRangeAt(0).cloneContents());
+    copied.querySelectorAll(`[data-on=${PHONE.matches ? "laptop" : "phone"}]`).forEach((hidden) => hidden.remove());
     const formulas = copied.querySelectorAll("mjx-container[data-tex]");
     if (!formulas.length) return;
     for (const formula of formulas) {
@@ -228,10 +229,21 @@ function showPageInList() {
     const [at, seen] = [entry.getBoundingClientRect(), list.getBoundingClientRect()];
     if (at.top < seen.top || at.bottom > Math.min(seen.bottom, innerHeight))
       list.scrollTop += at.top - seen.top - list.clientHeight / 3;
+    showWholeLines(list);
   };
   setTimeout(show);  // after the theme's own, which the same event begins
   const dialog = document.getElementById("pst-primary-sidebar-modal");  // on a phone
   if (dialog) new MutationObserver(show).observe(dialog, { attributeFilter: ["open"] });
+}
+
+// The search field stays above the list. A line that its lower edge would cut comes into view.
+function showWholeLines(list) {
+  const field = list.querySelector(".sidebar-primary-item:has(.search-button-field)");
+  if (!field || !list.scrollTop) return;
+  const edge = field.getBoundingClientRect().bottom;
+  const cut = [...list.querySelectorAll(".caption, .bd-links a")].map((line) => line.getBoundingClientRect())
+    .find(({ top, bottom, height }) => height && top < edge && bottom > edge);
+  if (cut) list.scrollTop -= edge - cut.top;
 }
 
 // Which section the reader is in: the last whose heading has passed a line below the upper edge or, at the

@@ -10,6 +10,12 @@ def test_the_empty_corner_of_an_outputs_table_is_no_header():
     )
 
 
+def test_the_title_for_paper_is_no_second_heading():
+    page = '<div id="jb-print-docs-body" class="onlyprint">\n <h1>01 A</h1></div><h1>01 A</h1>'
+    assert accessible(page).count("<h1>") == 1
+    assert '<p class="printed-title">01 A</p>' in accessible(page)
+
+
 def test_the_list_of_pages_is_a_landmark_with_a_name():
     page = '<div id="pst-primary-sidebar" class="bd-sidebar-primary bd-sidebar">'
     assert 'role="complementary" aria-label="book" class=' in accessible(page)

@@ -25,13 +25,21 @@ def test_marking_long_lines_stores_their_indent_and_leaves_the_text_unchanged():
     assert lines.with_long_lines(marked) == marked
 
 
-def test_lines_of_code_and_of_printed_source_stay_as_they_are():
-    for name in (
-        "highlight-python notranslate",
-        "output stream source highlight-python notranslate",
-    ):
-        code = CODE.replace("output stream highlight-none notranslate", name)
-        assert lines.with_long_lines(code) == code
+def test_printed_source_stays_as_it_is():
+    name = "output stream source highlight-python notranslate"
+    code = CODE.replace("output stream highlight-none notranslate", name)
+    assert lines.with_long_lines(code) == code
+
+
+def test_long_lines_of_code_are_marked_and_their_names_stay_whole():
+    code = CODE.replace("output stream highlight-none", "highlight-python")
+    marked = lines.with_long_lines(code)
+    assert marked.count('<span class="line"') == 2
+    assert "a.name.that.is.long.but.has.dots.to.break.at" in marked
+    assert re.sub("<[^>]*>", "", marked) == re.sub("<[^>]*>", "", code)
+    assert lines.with_long_lines(marked) == marked
+    call = code.replace("a.name.that.is.long", "a_function(a_name, another")
+    assert "a_function(<wbr>a_name, another.but.has" in lines.with_long_lines(call)
 
 
 def cell(count: int, before: str = "") -> str:

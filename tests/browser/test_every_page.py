@@ -14,8 +14,14 @@ from tools.chromium import LAPTOP, PHONE
 from tools.paths import CONFIG, HTML, NOTEBOOKS, ROOT, slug
 
 MB = 1_000_000
-CUT = """figures => figures.filter((figure) =>
-  figure.parentElement.scrollWidth > figure.parentElement.clientWidth)
+CUT = """figures => figures.filter((figure) => {
+  const frame = figure.parentElement;
+  if (!frame.matches(".panels")) return frame.scrollWidth > frame.clientWidth;
+  const edge = frame.getBoundingClientRect();
+  return [...figure.querySelectorAll(".panel")].map((panel) => panel.getBoundingClientRect())
+    .some(({ left, right, bottom }) => left < edge.left - 1 || right > edge.right + 1 ||
+      bottom > edge.bottom + 1);
+})
   .map((figure) => (figure.ariaLabel ?? figure.textContent).slice(0, 60))"""
 KINDS = ["book/intro.html", "notebooks/03_message_passing.html", "book/api/cli.html"]
 """A page of each kind, for what takes too long on all of them."""

@@ -50,9 +50,9 @@ def test_after_scrolling_a_bar_names_the_section_and_opens_the_table_of_contents
     assert phone.locator(".bd-header-article").is_visible()
     phone.locator("#edges-along-the-shortest-path").evaluate("part => part.scrollIntoView()")
     bar.wait_for()
-    assert bar.bounding_box()["height"] <= 40
+    assert bar.bounding_box()["height"] <= 44
     heading = phone.locator("#edges-along-the-shortest-path > h2")
-    assert heading.bounding_box()["y"] > 40  # not below the bar
+    assert heading.bounding_box()["y"] > 44  # not below the bar
     title = bar.locator(".section")
     assert title.inner_text().strip() == "6.4 Edges along the shortest path"
     title.press("Enter")
@@ -70,6 +70,14 @@ def test_wide_formulas_can_be_scrolled_to_their_end(phone, book):
     words = phone.locator(".more:not(details *)").first
     assert words.inner_text() == "scroll →"
     assert phone.evaluate(CUT) == []
+    assert min(phone.evaluate(SHOWN)) >= 15  # those of the text beside it have 20 px
+
+
+# The sizes of the displayed formulas that a phone shows; none of these scrolls.
+SHOWN = """() => [...document.querySelectorAll("div.math mjx-container")]
+  .filter((formula) => formula.checkVisibility())
+  .map((formula) => (formula.scrollWidth > formula.clientWidth + 1 ? 0
+    : parseFloat(getComputedStyle(formula).fontSize)))"""
 
 
 def test_a_long_formula_in_a_line_breaks_within_its_paragraph(phone, book):
@@ -142,16 +150,34 @@ def test_no_code_is_folded_in_print_on_a_laptop_or_without_scripts(phone, browse
     context.close()
 
 
-def test_code_scrolls_sideways_in_letters_of_twelve_pixels_and_says_so(phone, book):
+# The words of visible code that are on two lines.
+TORN = """all => all.flatMap((code) => {
+  const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+  const found = [];
+  const range = document.createRange();
+  for (let text = texts.nextNode(); text; text = texts.nextNode())
+    for (const { index, 0: word } of text.data.matchAll(/\\w+/g)) {
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      if (range.getClientRects().length > 1) found.push(word);
+    }
+  return found;
+})"""
+SCROLLS = "all => all.filter((code) => code.scrollWidth > code.clientWidth + 1).length"
+
+
+def test_code_goes_on_below_in_letters_of_twelve_pixels_and_its_names_stay_whole(phone, book):
     phone.goto(f"{book}/{CHAPTER}")
     phone.evaluate("window.bookReady")
     sizes = """all => [...new Set(all.map((one) => parseFloat(getComputedStyle(one).fontSize)))]"""
     assert min(phone.locator(".bd-article pre").evaluate_all(sizes)) >= 12
     phone.locator(".fold").first.click()
     code = phone.locator(".fold + * pre").first
-    expect(code).to_have_css("white-space", "pre")
-    words = phone.locator(".cell:has(.fold) > .more").first
-    expect(words).to_have_text("scroll →")
+    expect(code).to_have_css("white-space", "pre-wrap")
+    assert code.locator(".line").count() > 0
+    code = phone.locator("div[class^=highlight-] > .highlight > pre")
+    assert code.evaluate_all(TORN) == []
+    assert code.evaluate_all(SCROLLS) < code.count() / 6  # where a name is longer than a line
     assert phone.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
@@ -240,6 +266,10 @@ def test_the_answer_of_a_results_table_is_in_sight(phone, book):
     answers = """() => [...document.querySelectorAll(".bd-article table:has(thead)")].map((table) =>
       [...table.tHead.rows[0].cells].slice(0, 3).map((head) => head.textContent.trim()))"""
     assert phone.evaluate(answers).count(["recipe", "ours", "difference"]) == 2
+    buttons = phone.locator("button.sort:visible, details > summary:visible")
+    heights = buttons.evaluate_all("all => all.map((one) => one.getBoundingClientRect().height)")
+    assert len(heights) > 5
+    assert min(heights) >= 44  # for a finger
 
 
 @pytest.mark.parametrize("name", ["book/results/index", "notebooks/06_graphormer"])
@@ -326,23 +356,23 @@ def test_a_click_enlarges_a_figure_to_a_laptops_window_with_its_scale_and_captio
 # The smallest letters of each drawing, in pixels: matplotlib draws them as outlines of 100 units.
 LETTERS = """() => [...document.querySelectorAll("article .cell > figure svg[role=img]")]
   .map((drawing) => {
-  const unit = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
-  const scales = [...drawing.querySelectorAll("g[transform*=scale]")]
-    .map((text) => 100 * Number(text.getAttribute("transform").match(/scale\\(([\\d.]+)/)[1]));
+  const scale = (part) => Math.hypot(part.getScreenCTM().a, part.getScreenCTM().b);
+  const outlines = [...drawing.querySelectorAll("g[transform*=scale]")]
+    .map((text) => 100 * scale(text));
   const legends = [...drawing.querySelectorAll(".legend")]
-    .map((words) => Number(words.getAttribute("font-size")));
-  const sizes = [...scales, ...legends];
-  return sizes.length ? unit * Math.min(...sizes) : null;
+    .map((words) => scale(words) * parseFloat(getComputedStyle(words).fontSize));
+  const sizes = [...outlines, ...legends];
+  return sizes.length ? Math.min(...sizes) : null;
 }).filter((size) => size !== null)"""
 
 
 @pytest.mark.parametrize("name", ["03_message_passing", "06_graphormer", "09_csa"])
-def test_letters_in_drawings_are_at_least_nine_pixels_high(phone, book, name):
+def test_letters_in_drawings_are_at_least_ten_pixels_high(phone, book, name):
     phone.goto(f"{book}/notebooks/{name}.html")
     phone.evaluate("window.bookReady")
     sizes = phone.evaluate(LETTERS)
     assert len(sizes) > 6
-    assert min(sizes) >= 9
+    assert min(sizes) >= 10
 
 
 def test_rows_of_a_table_with_notes_are_not_higher_than_a_third_of_the_screen(phone, book):
@@ -432,6 +462,10 @@ def test_the_result_of_a_picture_is_in_view_beside_the_control_that_changes_it(
     result = host.locator(".said").bounding_box()
     assert result["y"] > pressed.bounding_box()["y"]
     assert result["y"] + result["height"] <= PHONE["height"] + 1
+    question = host.locator(".question")
+    question.evaluate("one => one.scrollIntoView({ block: 'end', behavior: 'instant' })")
+    asked = question.bounding_box()
+    assert host.locator(".said").bounding_box()["y"] >= asked["y"] + asked["height"] - 1
 
 
 def test_a_chapter_offers_its_core_in_a_row_as_high_as_a_finger(phone, book):

@@ -49,6 +49,16 @@ def test_invalid_tex_raises_mathjaxs_message(set_formula, tex, why):
         set_formula(tex, display=True)
 
 
+def test_a_wide_formula_comes_a_second_time_in_lines_for_a_phone(mathjax):
+    tex = r"a = \exp(b + c + d + e + f), \qquad g = \exp(h + i + j + k + l) \tag{4}"
+    html = BeautifulSoup(mathjax["set_displayed"](tex), "html.parser")
+    wide, narrow = html.select("mjx-container")
+    assert [wide["data-on"], narrow["data-on"]] == ["laptop", "phone"]
+    assert wide["data-tex"] == narrow["data-tex"] == tex  # what a reader copies
+    assert len(narrow.select("math mtable mtable mtr")) == 2
+    assert "data-on" not in mathjax["set_displayed"]("a = b")
+
+
 def test_equation_numbers_do_not_become_ids(set_formula):
     """Several pages, and the PDF, have an equation (4)."""
     html = set_formula(r"a = b \tag{4}", display=True)
