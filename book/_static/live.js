@@ -21,8 +21,8 @@
     <p class="said result" role="status"></p><p class="said why"></p>`;
   const puzzle = document.getElementById("puzzle");
   puzzle.innerHTML = `<p class="hook">Predicting ${data.name}’s penalised logP, three models are off by about&nbsp;3, and CSA is not. <a href="explainer.html#model=csa&amp;molecule=${data.name}&amp;channel=${why.channel}&amp;atom=${why.atom}&amp;to=${why.to}&amp;open=one">Why?</a></p>
-    <svg role="img" aria-label="Predictions on a line: ${models.map(({ title, prediction }) => `${title} ${number(prediction)}`).join(", ")}; the exact value is ${number(value)}"></svg>
-    <p>Penalised logP: <a href="../notebooks/data.html">a weighted sum of three terms</a>. They say how much better a molecule dissolves in oil than in water, how hard it is to make, and how far its largest ring exceeds six atoms.</p>`;
+    <p>Penalised logP: <a href="../notebooks/data.html">a weighted sum of three terms</a>. They say how much better a molecule dissolves in oil than in water, how hard it is to make, and how far its largest ring exceeds six atoms.</p>
+    <svg role="img" aria-label="Predictions on a line: ${models.map(({ title, prediction }) => `${title} ${number(prediction)}`).join(", ")}; the exact value is ${number(value)}"></svg>`;
   const find = (selector) => [...place.querySelectorAll(selector)];
   const atoms = find(".atom");
   find(".hint")[0].textContent = matchMedia("(pointer: coarse)").matches ? "Tap another atom." : "Point at another atom.";

@@ -731,6 +731,9 @@ def test_on_the_first_page_the_choice_of_a_model_changes_the_prediction(page, bo
         scales.add(live.locator(".scale").inner_text())
         predicted.append(float(re.search(r"[−\d.]+(?= · exact)", said)[0].replace("−", "-")))
     assert len(predicted) == 4
+    without = page.request.get(f"{book}/book/intro.html").text().split('<div id="puzzle">')[1]
+    said_without = without.split("</noscript>")[0]
+    assert all(f" {value:.2f}".replace("-", "−") in said_without for value in predicted)
     exact = float(said.split("exact ")[1].replace("−", "-"))
     gaps = sorted(abs(each - exact) for each in predicted)
     assert gaps[0] < 0.5

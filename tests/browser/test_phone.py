@@ -462,7 +462,7 @@ def test_the_result_of_a_picture_is_in_view_beside_the_control_that_changes_it(
     result = host.locator(".said").bounding_box()
     assert result["y"] > pressed.bounding_box()["y"]
     assert result["y"] + result["height"] <= PHONE["height"] + 1
-    question = host.locator(".question")
+    question = host.locator(".ask")
     question.evaluate("one => one.scrollIntoView({ block: 'end', behavior: 'instant' })")
     asked = question.bounding_box()
     assert host.locator(".said").bounding_box()["y"] >= asked["y"] + asked["height"] - 1

@@ -108,6 +108,9 @@ def test_the_calculator_evaluates_the_formulas(shown):
         ("matrix products", with_unit(formula.products(100, 200), "FLOP")),
     ):
         assert any(name in row and text in row for row in page.locator("tr").all_inner_texts())
+    assert page.locator("th[scope=row]").count() == 6
+    steps = page.locator("[data-of]").evaluate_all("all => all.map((one) => one.ariaValueText)")
+    assert steps == ["100 graphs", "200 nodes", "0.25 GiB"]
     said = page.locator("[role=status]").inner_text()
     assert "100 graphs of 200 nodes do not fit into 0.25 GiB" in said
     page.locator("input[name=nodes]").fill("0")

@@ -25,14 +25,14 @@
 
   place.innerHTML = `<p><b>Flip a sign.</b> φ is the GIN in the package’s trained <code>signnet-100k/molecules</code>. It reads one eigenvector and gives each atom ${channels} numbers,
       one in each channel. A flipped eigenvector describes the same molecule.</p>
-    <div class="question"></div>
+    <div class="question"></div><div class="work">
     <div class="choices" role="group" aria-label="molecule">${molecules.map(({ name }, at) => `<button type="button" data-molecule="${at}">${name}</button>`).join("")}</div>
     <div class="choices"><button type="button" data-flip></button><span class="columns" role="group" aria-label="eigenvector"></span></div>
     <div class="ride"><span class="which"></span><input type="range" min="1" max="${channels}" aria-label="channel" data-channel></div>
     <div class="parts">${PARTS.map((part) => `<figure data-part="${part}"><b class="title"></b><div class="drawing"></div>
       <figcaption><span class="value"></span><span class="change"></span></figcaption></figure>`).join("")}</div>
     <p class="scale"></p>
-    <p class="said" role="status"></p>`;
+    <p class="said" role="status"></p></div>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
 

@@ -19,13 +19,13 @@
 
   place.innerHTML = `<p><b>Forget the rings.</b> This is the package’s trained <code>csa-rings/zinc</code>. It predicts penalised logP, which is lower for molecules
       with a ring of more than six atoms. Here you can tell the model that no two atoms share a ring. It still reads the bonds and the random walks.</p>
-    <div class="question"></div>
+    <div class="question"></div><div class="work">
     <div class="choices" role="group" aria-label="molecule">${molecules.map(({ name }, at) => `<button type="button" data-molecule="${at}">${name}</button>`).join("")}</div>
     <div class="choices" role="group" aria-label="ring feature"><span>the model is told</span>${STATES.map(([name, words]) => `<button type="button" data-state="${name}">${words}</button>`).join("")}</div>
     <div class="two"><figure><div class="drawing"></div>
       <figcaption><span class="who"></span> <span class="scale"></span></figcaption>
       <label class="ride"><span>channel</span><input type="range" min="1" max="${channels}" step="1" data-channel><output></output></label></figure>
-      <figure><svg class="line" role="img"></svg><p class="said" role="status"></p></figure></div>`;
+      <figure><svg class="line" role="img"></svg><p class="said" role="status"></p></figure></div></div>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
   const nameOf = (i) => `${molecules[which].symbols[i]}${i}`;

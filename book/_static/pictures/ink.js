@@ -50,13 +50,13 @@
   let layers = 0;
   place.innerHTML = `<p><b>Drop ink on a node.</b> Choose the node, outlined in blue. In each layer every node takes the mean of itself and of the nodes that a head attends to, with
       equal keys and no residual connections. Colours show which share of a node’s vector comes from the inked node. The dashed node is one of those farthest from it.</p>
-    <div class="question"></div>
+    <div class="question"></div><div class="work">
     <div class="choices" role="group" aria-label="graph">${data.graphs.map(({ name }, at) => `<button type="button" data-graph="${at}">${name}</button>`).join("")}</div>
     <div class="ride hold"><span class="which"></span><input type="range" min="0" max="16" aria-label="layers"></div>
     <div class="heads">${Object.entries(HEADS).map(([head, title], at) => `<figure data-head="${head}"><b>${title}</b>
       <svg role="group" aria-label="${title}"${at ? ' aria-hidden="true"' : ""}></svg><figcaption></figcaption></figure>`).join("")}</div>
     <p class="scale">share of a node’s vector <span></span></p>
-    <p class="said" role="status"></p>`;
+    <p class="said" role="status"></p></div>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
   const within = (x) => Math.max(NAME - EDGE, Math.min(EDGE - NAME, x));

@@ -32,14 +32,14 @@
   place.innerHTML = `<p><b>Move a score, or swap two numbers.</b> Each token has a colour, its key, and a number, its value. The query has an entry for each colour: the token’s
       score <i>q · k</i>. A softmax of the scores, divided by √d<sub>k</sub> = 2, gives the weights of the numbers. The text above
       has two tokens. Here there are four, so a score of ${data.start[0]} gives ${names[0]} a weight of ${number(weightOf(4), 3)} and not of ${number(weightOf(2), 4)}.</p>
-    <div class="question"></div>
+    <div class="question"></div><div class="work">
     <div class="choices">${asking.map((_, at) => `<button type="button" data-ask="${at}">ask for ${names[at]}</button>`).join("")}
       <button type="button" data-ask="none">ask for nothing</button><button type="button" data-swap aria-pressed="false">swap the numbers of ${names[0]} and ${names[1]}</button></div>
     <div class="rows"><span></span><span>score</span><span></span><span>weight</span><span></span>${names.map((name, j) => `
       <svg viewBox="-17 -17 34 34" aria-hidden="true"><circle r="16" fill="${COLORS[name]}"/><text class="name" text-anchor="middle" dominant-baseline="central"></text></svg>
       <input type="range" min="${-reach}" max="${reach}" step="0.5" aria-label="score of the ${name} token" data-score="${j}"><output></output>
       <span class="amount"><i style="background:${COLORS[name]}"></i></span><span class="weight"></span>`).join("")}</div>
-    <svg class="beam" role="img"></svg><p class="said" role="status"></p>`;
+    <svg class="beam" role="img"></svg><p class="said" role="status"></p></div>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];
 

@@ -122,14 +122,14 @@
   let layer = 0;  // the last step of the slider, after those of the layers, is the answer
   const closed = new Set();
   place.innerHTML = `<p><b>EGT chooses a tour.</b> Drag the points, or move the chosen one with the arrow keys. EGT decides which edges belong to the shortest tour.</p>
-    <div class="question"></div>
+    <div class="question"></div><div class="work">
     <div class="two"><svg viewBox="${-EDGE} ${-EDGE} ${SIZE + 2 * EDGE} ${SIZE + 2 * EDGE}" role="group" aria-label="points"></svg><div>
       <ul class="lines"><li><i class="edge"></i><span class="of-edge"></span></li><li><i class="best-tour"></i><span>the shortest tour, computed exactly</span></li>
       <li><i class="rule"></i><span>each point’s two nearest neighbours</span></li></ul>
       <label class="ride">layer <input type="range" min="1" max="${data.layers + 1}" value="1"><output></output></label><p class="which"></p>
       <div class="choices" role="group" aria-label="gates"><span>Close gates of layer</span>${Array.from({ length: data.layers }, (_, l) =>
         `<button type="button" data-gate="${l}" aria-label="close the gates of layer ${l + 1}" aria-pressed="false">${l + 1}</button>`).join("")}</div>
-      <p class="said" role="status"></p><div class="choices"><button type="button" data-new>Other points</button><button type="button" data-reset>Start again</button></div></div></div>`;
+      <p class="said" role="status"></p><div class="choices"><button type="button" data-new>Other points</button><button type="button" data-reset>Start again</button></div></div></div></div>`;
   const find = (selector) => place.querySelector(selector);
   const svg = find("svg");
 
@@ -232,7 +232,8 @@
     find(".of-edge").textContent = final ? "EGT’s edges, wider where it is more certain" : `attention of layer ${layer + 1}, wider where it is larger`;
     find(".which").textContent = final ? `after layer ${data.layers}: EGT’s answer` : "The attention is the mean over heads after the gate. Move the slider on to see the answer.";
     find(".said").innerHTML = `<b>EGT</b> finds <b>${score(chosen)}</b>. Two nearest neighbours find ${score(rule)}.
-      F1 is 1 if all edges agree; on the 100 test tours of this run, EGT’s mean is ${data.f1.toFixed(2)}.${closed.has(data.layers - 1) ? " The messages of the last layer reach only the points’ vectors, and the answer is read from the pairs, so closing its gates costs nothing." : ""}`;
+      ${closed.has(data.layers - 1) ? "The messages of the last layer reach only the points’ vectors, and the answer is read from the pairs, so closing its gates costs nothing." :
+        `F1 is 1 if all edges agree; on the 100 test tours of this run, EGT’s mean is ${data.f1.toFixed(2)}.`}`;
   }
 
   function move(city, to) {

@@ -14,9 +14,9 @@
     input[type="number"] { width: 100%; }
     .results { display: flex; flex-wrap: wrap; gap: .8rem 2rem; margin-top: .8rem; }
     table { border-collapse: collapse; font-size: .9em; flex: 0 1 auto; align-self: start; }
-    td { padding: .15em 1em .15em 0; text-align: right; white-space: nowrap; }
-    td:first-child { text-align: left; }
-    tr.sum td { border-top: 1px solid ${data.ink}; font-weight: bold; }
+    :is(th, td) { padding: .15em 1em .15em 0; text-align: right; white-space: nowrap; }
+    th { text-align: left; font-weight: inherit; }
+    tr.sum > * { border-top: 1px solid ${data.ink}; font-weight: bold; }
     .bars { flex: 1 1 100%; min-width: 0; display: grid; gap: .15rem .5rem; align-items: center;
       grid-template-columns: auto 1fr auto; font-size: .85em; }
     .bars button { all: unset; cursor: pointer; text-align: left; grid-area: calc(var(--row) + 2) / 1; }
@@ -40,7 +40,7 @@
     .lines i.limit { border-left: 2px solid ${data.other}; }
     @media (max-width: 576px) {
       .bars { grid-template-columns: auto auto 1fr; }
-      .bars button { grid-row: calc(2 * var(--row) + 2); min-height: 1.9rem; display: flex; align-items: center; }
+      .bars button { grid-row: calc(2 * var(--row) + 2); min-height: 2.75rem; display: flex; align-items: center; }
       .bars .number { grid-area: calc(2 * var(--row) + 2) / 2; }
       .bars :is(button, .number) { position: relative; background: var(--pst-color-background, Canvas); }  /* over the lines */
       .bar { grid-area: calc(2 * var(--row) + 3) / 1 / auto / -1; margin-bottom: .3rem; }
@@ -91,11 +91,8 @@
   const slid = (name, value) => Math.round(200 * Math.log(value) / Math.log(SLIDE[name]));
   const unslid = (name, step) => Math.round(SLIDE[name] ** (step / 200));
 
-  const cell = (text) => {
-    const td = document.createElement("td");
-    td.textContent = text;
-    return td;
-  };
+  const cell = (text, column) => (column ? Object.assign(document.createElement("td"), { textContent: text })
+    : Object.assign(document.createElement("th"), { textContent: text, scope: "row" }));
 
   const LEAD = `<b>What fits?</b> Choose a model, the size of a batch and the memory of the device.`;
   const fields = Object.entries(LABELS).map(([name, text]) =>
@@ -175,8 +172,14 @@
           `not one of ${nodes.toLocaleString("en")}`}.`;
     }
 
+    /** What a logarithmic slider stands for; its own value is a step. */
+    const UNITS = { graphs: "graphs", nodes: "nodes", gigabytes: "GiB" };
+    const nameSteps = () => Object.entries(UNITS).forEach(([name, unit]) =>
+      find(`[data-of="${name}"]`).setAttribute("aria-valuetext", `${state[name].toLocaleString("en")} ${unit}`));
+
     function draw() {
       const model = data.models[state.model];
+      nameSteps();
       select.value = state.model;
       fillTable(model, state.graphs, state.nodes);
       fillBars(state.model, state.graphs, state.nodes, state.gigabytes * GIB);

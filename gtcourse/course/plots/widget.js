@@ -20,7 +20,7 @@ gtcourse.widget = (function () {
     svg { display: block; overflow: visible; } svg text { fill: currentColor; font-size: 13px; }
     .number { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
     p { margin: 0 0 .4rem; }
-    @media (pointer: coarse) { button, input[type="range"] { min-height: 2.75rem; } }`;
+    @media (pointer: coarse), (max-width: 576px) { button, input[type="range"] { min-height: 2.75rem; } }`;
 
   /** Words as HTML. */
   const text = (words) => words.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);

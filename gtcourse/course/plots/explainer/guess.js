@@ -40,7 +40,9 @@ gtcourse.guess = gtcourse.guess ?? function (box, asked) {
 
   function answer(which) {
     picture.classList.remove("guessing");
-    box.style.minHeight = `${box.offsetHeight}px`;
+    // On a phone the buttons of the answers are a third of the screen, which would stay empty.
+    if (matchMedia("(max-width: 576px)").matches) picture.style.minHeight = "";
+    else box.style.minHeight = `${box.offsetHeight}px`;
     show();
     box.innerHTML = `<p tabindex="-1" aria-live="polite"><b>${which === right ? "Right." : `Not quite: ${answers[right]}.`}</b> ${truth()}</p>`;
     box.firstChild.focus({ preventScroll: true });
