@@ -13,8 +13,11 @@ from sphinx.writers.html5 import HTML5Translator
 
 from gtcourse.course.exercises.checker import UNATTEMPTED
 
-FOLDED = "Show the table"
-"""The lid of a cell that is folded with its output: a table to look numbers up in."""
+FOLDED_TABLE = "Show the table"
+"""The lid of a cell that is folded with its output, if this is a table to look numbers up in."""
+
+FOLDED_CELL = "Show the code and its output"
+"""The lid of any other cell that is folded with its output."""
 
 SETUP = ("# Colab only", "# Finds the course")
 """How the first cell of a notebook begins."""
@@ -50,7 +53,8 @@ def place_boxes(app: Sphinx, document: nodes.document) -> None:
 def name_hidden_cells(app: Sphinx, document: nodes.document) -> None:
     for cell in document.findall(nodes.container):
         if cell.get("hide_mode") in ("input", "all"):
-            cell["prompt_show"] = label(code_of(cell)) if cell["hide_mode"] == "input" else FOLDED
+            name = label if cell["hide_mode"] == "input" else label_of_both
+            cell["prompt_show"] = name(code_of(cell))
             cell["prompt_hide"] = cell["prompt_show"].replace("Show", "Hide", 1)
 
 
@@ -92,6 +96,11 @@ def hold_short_code(app: Sphinx, document: nodes.document) -> None:
     for literal in document.findall(nodes.literal):
         if len(literal.astext()) <= 24:
             literal["classes"].append("together")
+
+
+def label_of_both(source: str) -> str:
+    """What a cell is that is folded with its output."""
+    return FOLDED_TABLE if "table(" in source else FOLDED_CELL
 
 
 def label(source: str) -> str:
