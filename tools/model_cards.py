@@ -262,8 +262,7 @@ prediction from the vectors of the atoms, is initialised at random. Before the t
 command prints how long it will take, and how well simple predictors do on the same test molecules.
 Fine-tuning is worth the effort only if it beats them. In [Your own
 molecules](../../notebooks/your_molecules.ipynb), a fine-tuned `csa-rings/zinc` has a much lower
-error than the same model trained from scratch, but a ridge regression does even better.
-{tried}[Chapter 08](../../notebooks/08_grpe.ipynb) shows a case in which fine-tuning does not help.
+error than the same model trained from scratch, but a ridge regression does even better.{tried}
 
 ## Data and licence
 
@@ -411,7 +410,7 @@ def page(card: Card) -> str:
         training=training(card.name),
         tried=""
         if card.name == "csa-rings/zinc"
-        else f"We have not tried this with `{card.name}`. ",
+        else f"\nWe have not tried this with `{card.name}`.",
         source=SOURCES[own],
         date=record.date,
         commit=short(record.commit),
