@@ -116,12 +116,21 @@ def read_graphs(
 def _check(dataset: GraphDataset) -> None:
     check_graphs(dataset.graphs)
     for name, words in (("x", dataset.node_vocabulary), ("edge_attr", dataset.edge_vocabulary)):
+        if words is None:
+            continue
+        # All at once, which takes a fraction of the time; one by one only to name the graph.
+        values = [value for graph in dataset.graphs if (value := graph.get(name)) is not None]
+        if not values or _are_categories(torch.cat(values), len(words)):
+            continue
         for index, value in enumerate(graph.get(name) for graph in dataset):
-            if words is None or value is None:
-                continue
-            if value.is_floating_point() or (len(value) and value.max() >= len(words)):
+            if value is not None and not _are_categories(value, len(words)):
                 expected = f"expected categories from 0 to {len(words) - 1}"
                 raise ValueError(f"graph {index} has {value.max()} in {name}; {expected}.")
+
+
+def _are_categories(values: Tensor, count: int) -> bool:
+    """Whether these are integers below ``count``; that none is negative is checked before."""
+    return not values.is_floating_point() and (len(values) == 0 or bool(values.max() < count))
 
 
 def _from_arrays(arrays: dict[str, np.ndarray]) -> RaggedGraphs:
