@@ -19,9 +19,10 @@ from gtcourse.models.egt_fused import _Attention, attention_of_rows
 from gtcourse.models.fused import Rows
 from tests.graphs.small import graph_of
 from tests.models.fused_forms import MASK, SCATTERED, SIZES, assert_alike, batch_of, draw
-from tests.models.small import EGTS, encoded, in_use
+from tests.models.small import EGTS, SIZE, encoded, in_use
 
-H, D, D_EDGE = 2, 6, 5
+H, D, D_EDGE = SIZE["num_heads"], SIZE["d_model"], 5
+"""Heads and width as in the small models, so that numba compiles each loop once for both."""
 OTHER = {"dropout", "numbers", "numbers, edge", "two columns"}
 """Other numbers drawn, or features that the batch below does not have."""
 

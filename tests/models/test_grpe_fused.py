@@ -18,9 +18,10 @@ from gtcourse.models.fused import Rows
 from gtcourse.models.grpe_fused import _Attention, attention_of_rows
 from tests.graphs.small import graph_of
 from tests.models.fused_forms import MASK, SCATTERED, SIZES, assert_alike, batch_of, draw
-from tests.models.small import GRPES, encoded, in_use
+from tests.models.small import GRPES, SIZE, encoded, in_use
 
-H, D, T = 2, 6, 5
+H, D, T = SIZE["num_heads"], SIZE["d_model"], 5
+"""Heads and width as in the small models, so that numba compiles each loop once for both."""
 TABLES = {
     "all terms": ("key", "query", "value"),
     "no terms": (),
@@ -85,7 +86,8 @@ def test_gradients_equal_finite_differences(dropped, relations, contexts):
     pair = rows.of_pairs(relation_of(MASK))
     kept = None
     if dropped:
-        kept = 2.0 * (torch.rand(P, H, generator=torch.Generator().manual_seed(7)).double() > 0.5)
+        kept = 2.0 * (torch.rand(P, H, generator=torch.Generator().manual_seed(7)) > 0.5)
+        kept = kept.double()
 
     def attend(query: Tensor, key: Tensor, value: Tensor, *terms: Tensor) -> tuple[Tensor, ...]:
         of = dict(zip(given, terms, strict=True))
