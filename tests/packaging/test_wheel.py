@@ -99,19 +99,35 @@ print(gtcourse.__file__, len(read_weights(recorded("csa-100k/molecules")[0], PAC
 
 
 # Each in a process of its own, forked from one that has read PyTorch and what training reads late,
-# which takes seconds. Frozen, its objects are not visited when a child ends, which takes another
-# second.
+# which takes seconds. So are the processes that a command starts for its seeds. Frozen, the objects
+# are not visited when memory is collected; a forked process ends without taking them apart.
 RUN_COMMANDS = """
-import gc, json, os, sys
-import gtcourse.predict, gtcourse.runs.run, lightning_fabric, torchmetrics
+import gc, json, multiprocessing, sys
+from types import SimpleNamespace
+import gtcourse.cli, gtcourse.predict, gtcourse.runs.run, lightning_fabric, torchmetrics
 from gtcourse.course.commands import main
+
+class Forked(multiprocessing.get_context("fork").Process):
+    def __init__(self, words):
+        assert words[:3] == [sys.executable, "-m", "gtcourse"]
+        super().__init__(target=call, args=(["gtcourse", *words[3:]],))
+        self.start()
+
+    def poll(self):
+        return self.exitcode
+
+    def wait(self):
+        self.join()
+        return self.exitcode
+
+def call(words):
+    sys.argv = words
+    sys.exit(main())
+
+gtcourse.cli.subprocess = SimpleNamespace(Popen=Forked)
 gc.freeze()
 for words in json.load(sys.stdin):
-    child = os.fork()
-    if child == 0:
-        sys.argv = words
-        sys.exit(main())
-    _, status = os.waitpid(child, 0)
+    status = Forked([sys.executable, "-m", *words]).wait()
     if status != 0:
         sys.exit(f"failed: {words}")
 """
@@ -144,6 +160,7 @@ def test_the_readmes_commands_run_with_the_extras_it_names(environment, tmp_path
     given = (installed.python, "-c", RUN_COMMANDS)
     done = installed.run(*given, cwd=tmp_path, input=json.dumps(commands))
     assert "Warning" not in done.stderr
+    assert installed.run(installed.python, "-m", "gtcourse", "--version").stdout  # as for each seed
     predictions = (tmp_path / "predictions.csv").read_text()
     assert len(predictions.splitlines()) == len(rows) + 1
     assert "<script" in (tmp_path / "aspirin.html").read_text()
