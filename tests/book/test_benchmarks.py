@@ -120,7 +120,7 @@ def test_the_times_of_an_epoch_in_chapter_12_are_those_of_the_record():
     on_gpu = steps("models-gpu-benchmark")["graphormer"]
     assert f"a step of this Graphormer takes only {on_gpu:.0f} ms" in chapter()
     gathered = mixed["loading"]["ms"] / mixed["batches"]
-    said = f"collating a batch took {loading:.0f} ms and gathering it {gathered:.1f} ms."
+    said = f"collating a batch took {loading:.0f} ms and gathering it took {gathered:.1f} ms."
     assert said in chapter()
 
 

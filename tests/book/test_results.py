@@ -147,7 +147,7 @@ def test_the_trials_that_chapters_mention_are_recorded():
     assert rows == {name: row_of(accuracies) for name, accuracies in inputs.items()}
     least = f"{min(walks['10 steps']):.1f}"
     assert f"with two other seeds with at least {least} % (section 4.9)" in chapter("04")
-    assert f"none of these models reaches the {least} % of GIN-walks" in chapter("04")
+    assert f"as many steps as GIN-walks, and yet none reaches its {least} %" in chapter("04")
     assert f"is right for at least {min(walks['6 steps']):.1f} % of them" in chapter("04")
     gain = (
         f"the accuracy from at most {max(degrees['nothing']):.1f} % "
@@ -215,23 +215,25 @@ def outputs(number: str) -> str:
 
 def test_chapter_07_reads_the_stored_run_from_its_own_output():
     printed = outputs("07")
-    untrained = re.search("untrained, layer 4: (.+)", printed)[1].split()
-    length = re.search("length alone: (.+)", printed)[1]
-    first, second, third, fourth = re.search("layers 1 to 4: (.+)", printed)[1].split()
-    assert third == fourth
+    untrained = [float(auc) for auc in re.search("untrained, layer 4: (.+)", printed)[1].split()]
+    length = float(re.search("length alone: (.+)", printed)[1])
+    trained = [float(auc) for auc in re.search("layers 1 to 4: (.+)", printed)[1].split()]
     stated = (
-        f"the five untrained models have AUCs from {untrained[0]} to {untrained[-1]}, and the "
-        f"length alone has {length}. The trained model has {first} after layer 1, {second} after "
-        f"layer 2, and {third} after layers 3 and 4."
+        "The untrained models rank the edges about as well as chance. The trained model is level "
+        "with the length alone after layer 1 and better after layer 2. Layer 4 no longer raises "
+        "the AUC."
     )
     assert stated in chapter("07")
-    assert float(first) < float(length) + 0.01 < float(second) - 0.05
+    assert all(abs(auc - 0.5) < 0.1 for auc in untrained)
+    assert abs(trained[0] - length) < 0.02
+    assert trained[1] > length + 0.05
+    assert trained[3] <= trained[2]
 
 
 def test_chapter_07_gives_the_sizes_of_the_recorded_models():
     (on_zinc,) = recorded("egt-100k-spe-do/zinc")
     text = chapter("07")
-    assert f"with both additions and about {round(on_zinc.parameters, -3):,} parameters" in text
+    assert f"has about {round(on_zinc.parameters, -3):,} parameters and an error of" in text
     sizes = {
         (variant, task): round(recorded(f"{variant}/{task}")[0].parameters, -3)
         for variant in ("egt", "egt-simple", "egt-constrained", "egt-ungated")
@@ -396,11 +398,13 @@ def test_chapter_09_states_the_errors_with_and_without_the_new_inputs():
     text = chapter("09")
     assert f"| no return probabilities | {neither:.3f} | {rings:.3f} |" in text
     assert f"| return probabilities | {returns:.3f} | {both:.3f} |" in text
-    lead = mean(errors_of("grpe")) - both
-    share = f"{100 * (neither - both) / lead:.0f} percent of the {lead:.3f}"
+    grpe = mean(errors_of("grpe"))
+    share = f"{100 * (neither - both) / (grpe - both):.0f} percent of this lead"
     stated = (
-        f"Removing both raises it by {neither - both:.3f}, more than three times as much. "
-        f"This is {share} by which the model with both is ahead of GRPE."
+        f"Removing both raises it by {neither - both:.3f}, more than three times as much. For "
+        f"comparison, GRPE reaches {grpe:.3f} on the same molecules and after the same number of "
+        f"epochs (section 8.9), so the model with both inputs is ahead of GRPE by "
+        f"{grpe - both:.3f}. The two inputs together are worth {share}."
     )
     assert stated in text
 
@@ -408,15 +412,13 @@ def test_chapter_09_states_the_errors_with_and_without_the_new_inputs():
 def test_chapter_09_states_the_errors_of_the_models_that_it_compares():
     text = chapter("09")
     error = {
-        name: f"{mean(errors_of(name)):.3f}"
-        for name in ("csa-rings", "csa-rings-mono-no-value", "grpe")
+        name: f"{mean(errors_of(name)):.3f}" for name in ("csa-rings", "csa-rings-mono-no-value")
     }
     stated = (
-        f"GRPE reaches {error['grpe']} (section 8.9)",
         f"the error of the full model rises by 0.05, from {error['csa-rings']} to "
-        f"{error['csa-rings-mono-no-value']}",
+        f"{error['csa-rings-mono-no-value']}"
     )
-    assert [sentence for sentence in stated if sentence not in text] == []
+    assert stated in text
 
 
 def test_chapter_09_states_the_errors_of_one_head_per_band():
