@@ -76,16 +76,25 @@ def encode(
 def _without_compose(transforms: Iterable[object]) -> Iterator[BaseTransform]:
     """The transforms in their order, those of each ``Compose`` in its place.
 
+    A ``Compose`` that contains a function, or of a class of one's own, stays as it is.
+
     Raises:
         ValueError: One of them is no transform.
     """
     for transform in transforms:
-        if isinstance(transform, Compose):
+        if _is_of_transforms(transform):
             yield from _without_compose(transform.transforms)
         elif isinstance(transform, BaseTransform):
             yield transform
         else:
             raise ValueError(f"expected transforms after the graphs, got {shown(transform)}.")
+
+
+def _is_of_transforms(transform: object) -> TypeGuard[Compose]:
+    """Whether it is PyG's own ``Compose``, and all that it contains are transforms."""
+    if not isinstance(transform, Compose) or type(transform) is not Compose:
+        return False
+    return all(isinstance(each, BaseTransform) for each in transform.transforms)
 
 
 def _transformed(graph: Data, transform: BaseTransform) -> Data:

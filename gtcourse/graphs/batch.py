@@ -134,8 +134,8 @@ class GraphBatch:
         Types and shapes are checked here as well. The values of all edges are not read again, which
         would take longer in each step than padding the graphs.
         """
-        if values.keys() != {each.name for each in fields(cls)}:  # it would lack one silently
-            raise TypeError(f"fields are {', '.join(values)}; expected all those of a GraphBatch.")
+        if missing := {each.name for each in fields(cls)} - values.keys():
+            raise TypeError(f"{', '.join(sorted(missing))} is missing; expected all fields.")
         batch = object.__new__(cls)
         vars(batch).update(values)
         batch._check_types()

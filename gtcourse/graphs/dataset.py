@@ -338,10 +338,11 @@ class RaggedGraphs(Sequence[Data]):
     def check_masks(self) -> None:
         """Raises a ValueError if the graphs have PyG's masks of nodes, which training cannot read.
 
-        The nodes of the test split would be trained on, and all nodes would be scored.
+        The nodes of the test split would be trained on, and all nodes would be scored. A target of
+        the whole graph is not concerned.
         """
         masks = [name for name in MASKS_OF_PYG if name in self.columns]
-        if masks:
+        if masks and self.target != "graph":
             raise ValueError(
                 f"the graphs have {', '.join(masks)}, which training and evaluation do not read; "
                 "expected graphs without masks for each split, whose y is missing at the nodes of "

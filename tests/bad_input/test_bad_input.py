@@ -1201,7 +1201,9 @@ def with_masks(data: GraphDataset) -> None:
 def masked_loader() -> DenseLoader:
     data = three_chains()
     with_masks(data)
-    return DenseLoader(data.graphs, 3)
+    for graph in data.graphs:
+        graph.y = torch.zeros(graph.num_nodes)
+    return DenseLoader(data.graphs, 3, target="node")
 
 
 PLATEAU = torch.optim.lr_scheduler.ReduceLROnPlateau(sgd())
@@ -1348,7 +1350,7 @@ RUNS = [
         for what, make in (
             ("scored", call(evaluate, small_model(), tasks.graph_regression(), masked_loader())),
             ("fitted", lambda folder: partial(fitted, folder / "run", val=masked_loader())),
-            ("trained", trained(with_masks)),
+            ("trained", trained(with_masks, name="pattern")),
         )
     ),
     ("no known target", lambda folder: lambda: fitted(folder, y=NAN), "all targets are missing;"),

@@ -41,6 +41,26 @@ def test_encode_does_not_change_the_given_graphs():
     assert graph.keys() == before.keys()
 
 
+def test_a_compose_with_a_function_is_applied_as_a_whole():
+    """PyG's Compose takes any function, and a subclass may do more than its transforms."""
+    ring = graph_of(4, [(i, (i + 1) % 4) for i in range(4)], seed=0)
+
+    def marked(graph):
+        graph.marked = True
+        return graph
+
+    class Twice(T.Compose):
+        def forward(self, data):
+            return super().forward(super().forward(data))
+
+    (encoded,) = enc.encode([ring], T.Compose([enc.AddDegrees(), marked]))
+    assert encoded.marked
+    assert "in_degree" in encoded
+    counted = []
+    (_,) = enc.encode([ring], Twice([lambda graph: counted.append(1) or graph]))
+    assert len(counted) == 2
+
+
 def test_numpy_numbers_do_not_change_an_encodings_name():
     """By its name a folder of prepared graphs and a run are recognised."""
     assert repr(enc.AddSVD(np.int64(2))) == repr(enc.AddSVD(2))

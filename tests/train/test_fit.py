@@ -591,3 +591,12 @@ def test_errors_of_float64_targets_are_computed_in_float64():
     for graph in some:
         graph.y = torch.tensor([2.0**24 + 4], dtype=torch.float64)
     assert evaluate(Constant(), graph_regression(), DenseLoader(some, 2)) == {"mae": 3.0}
+
+
+def test_masks_of_nodes_are_no_fault_where_the_target_belongs_to_the_graph():
+    """The graph around a node of one of PyG's data sets keeps the masks of the whole graph."""
+    around = graphs(3, seed=0)
+    for graph in around:
+        graph.train_mask = torch.ones(graph.num_nodes, dtype=torch.bool)
+    score = evaluate(small_model(), graph_regression(), DenseLoader(around, 3))
+    assert torch.isfinite(torch.tensor([*score.values()])).all()
