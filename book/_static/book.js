@@ -410,16 +410,16 @@ function openCode() {
   openTarget();
 }
 
-// A field that leaves, of the rows of the tables below it or of the page's terms, only those with all of its words.
-// A section whose table has no row left is hidden with it.
+// A field that leaves, of the terms or the rows of tables in its section, only those with all of its words.
+// A section in it whose table has no row left is hidden with the table.
 function addFilter() {
   const place = document.querySelector(".bd-article .filter");
   if (!place) return;
   const what = document.querySelector(".bd-article dl.glossary") ? "terms" : "rows";
-  const isBelow = (row) => place.compareDocumentPosition(row) & Node.DOCUMENT_POSITION_FOLLOWING;
-  const rows = [...document.querySelectorAll(".bd-article :is(table tbody tr, dl.glossary dt)")].filter(isBelow)
+  const scope = place.closest("section");
+  const rows = [...scope.querySelectorAll(":is(table tbody tr, dl.glossary dt)")]
     .map((row) => (what === "terms" ? [row, row.nextElementSibling] : [row]));
-  const sections = new Set(rows.map(([row]) => row.closest("section")).filter(isBelow));
+  const sections = new Set(rows.map(([row]) => row.closest("section")).filter((section) => section !== scope));
   const label = Object.assign(document.createElement("label"),
     { textContent: `Filter ${what} ` });
   const field = Object.assign(document.createElement("input"), { type: "search" });
