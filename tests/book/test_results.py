@@ -15,6 +15,7 @@ from rdkit import Chem
 
 from gtcourse import load, load_dataset
 from gtcourse.course.exercises.chapter10 import small_molecules
+from gtcourse.course.leaderboard import BEST_SIMPLE, line_to_beat
 from gtcourse.course.plots import over_seeds
 from gtcourse.course.records import measurement, read_records, recorded
 from gtcourse.graphs.molecules import penalized_logp
@@ -419,6 +420,31 @@ def test_chapter_09_states_the_errors_of_the_models_that_it_compares():
         f"{error['csa-rings-mono-no-value']}"
     )
     assert stated in text
+
+
+def test_chapter_08_compares_the_terms_of_grpe_with_the_ridge_regression():
+    ridge = line_to_beat(train=4000)[BEST_SIMPLE]
+    (names,) = re.findall(r"^VARIANTS = (\[.+?\])", chapter("08"), re.MULTILINE | re.DOTALL)
+    assert all(min(errors_of(name)) > ridge for name in ast.literal_eval(names))
+    stated = f"as good as the ridge regression of section 8.9, whose error is {ridge:.3f}."
+    assert stated in chapter("08")
+
+
+def test_chapter_09_compares_the_parts_of_csa_with_the_ridge_regression_and_grpe():
+    ridge = line_to_beat(train=4000)[BEST_SIMPLE]
+    (names,) = re.findall(r"^EVERY = (\{.+?^\})", chapter("09"), re.MULTILINE | re.DOTALL)
+    names = re.findall(r'"(csa[^"]*)",\n', names)
+    assert len(names) == 12
+    assert all(max(errors_of(name)) < ridge for name in names)
+    text = chapter("09")
+    assert f"better than the strongest baseline of section 9.10, at {ridge:.3f}." in text
+    assert f"The strongest baseline of section 9.10 has an error of {ridge:.3f}." in text
+    grpe = [run.config for run in recorded("grpe/molecules")]
+    csa = [run.config for name in names for run in recorded(f"{name}/molecules")]
+    assert {config["buckets"] for config in grpe + csa} == {4}
+    (own,) = {run.config["relative_steps"] for run in recorded("csa-rings-distances/molecules")}
+    (other,) = {config["max_distance"] for config in grpe}
+    assert f"that counts separately ({own} in CSA, {other} in GRPE)" in text
 
 
 def test_chapter_09_states_the_errors_of_one_head_per_band():
