@@ -14,6 +14,7 @@ TOKEN = re.compile(r"\\(?:begin|end)\{\w+\*?\}|\\[A-Za-z]+|\\.|.", re.DOTALL)
 OPENING = {"{", "(", "[", r"\{", r"\langle", r"\lfloor", r"\lceil", r"\left", r"\bigl", r"\Bigl"}
 CLOSING = {"}", ")", "]", r"\}", r"\rangle", r"\rfloor", r"\rceil", r"\right", r"\bigr", r"\Bigr"}
 SIZED = {r"\left", r"\right", r"\bigl", r"\bigr", r"\Bigl", r"\Bigr"}
+BARS = ("|", r"\|")
 GAPS = {r"\qquad", r"\quad"}
 RELATIONS = {"=", "<", ">", r"\le", r"\leq", r"\ge", r"\geq", r"\approx", r"\equiv", r"\in"}
 RELATIONS |= {r"\subseteq", r"\iff", r"\leftarrow", r"\to"}
@@ -77,12 +78,15 @@ def _split(tex: str, kind: int, late: bool) -> list[str]:
     """The pieces between the places of a kind; a relation or an operator begins the next piece.
 
     A gap ends a line, and the line before it keeps its comma. A sign that nothing precedes stays
-    where it is and, if ``late``, so does the first relation of a statement.
+    where it is and, if ``late``, so does the first relation of a statement. There is no place inside
+    brackets, between two bars, or after the sign of an index or a power.
     """
     pieces = [""]
     depth = 0
     relations = 0
     tokens = TOKEN.findall(tex)
+    has_pairs = {bar: tokens.count(bar) % 2 == 0 for bar in BARS}
+    opened: set[str] = set()
     for at, token in enumerate(tokens):
         before = tokens[at - 1] if at else ""
         if token.startswith(r"\begin"):
@@ -93,7 +97,9 @@ def _split(tex: str, kind: int, late: bool) -> list[str]:
             depth += 1
         elif token in CLOSING and before not in SIZED:
             depth -= 1
-        if depth == 0 and token in KINDS[kind]:
+        elif has_pairs.get(token):
+            opened ^= {token}
+        if depth == 0 and not opened and before not in ("^", "_") and token in KINDS[kind]:
             if token in GAPS:
                 if pieces[-1].strip():
                     pieces.append("")

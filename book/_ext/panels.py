@@ -7,6 +7,7 @@ caption speaks of left, right or the middle keeps its row. The texts of the othe
 class, by which a phone writes them a little larger.
 """
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -147,10 +148,8 @@ def plots_in_columns(drawing: str) -> str | None:
         done = end
     changed = "".join([*pieces, drawing[done:]])
     if any('class="of-row"' in piece for piece in pieces):
-        own = re.search(r'aria-label="([^"]*)"', drawing)[
-            1
-        ]  # the ids of a page's drawings are alike
-        unique = f"{labels}-{sum(map(ord, own)):x}"
+        # The ids of a page's drawings are alike.
+        unique = f"{labels}-{hashlib.sha256(drawing.encode()).hexdigest()[:8]}"
         changed = changed.replace(f'id="{labels}"', f'id="{unique}"', 1)
         changed = changed.replace(f'href="#{labels}"', f'href="#{unique}"')
     return with_room(changed, width, height)

@@ -27,7 +27,7 @@ On undirected graphs the two ways are the same. In every model, transposing a re
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -134,7 +134,7 @@ class GraphBatch:
         Types and shapes are checked here as well. The values of all edges are not read again, which
         would take longer in each step than padding the graphs.
         """
-        if missing := {each.name for each in fields(cls)} - values.keys():
+        if missing := cls.__dataclass_fields__.keys() - values.keys():
             raise TypeError(f"{', '.join(sorted(missing))} is missing; expected all fields.")
         batch = object.__new__(cls)
         vars(batch).update(values)

@@ -23,6 +23,7 @@ def width(tex: str) -> float:
         ("f(x) = a + b = c + d", ["f(x) = a + b", r"\quad = c + d"]),
         ("f(x) = a + b + c + d", ["f(x) = a + b + c", r"\qquad + d"]),
         ("f(x, y, z) = g(x, y, z)", ["f(x, y, z)", r"\quad = g(x, y, z)"]),
+        ("f(x) = |a - b| + c - d_+ + e", ["f(x) = |a - b|", r"\qquad + c - d_+ + e"]),
         (r"a = -b + \big(c + d + e\big)", ["a = -b", r"\qquad + \big(c + d + e\big)"]),
     ],
 )

@@ -926,6 +926,36 @@ def test_on_a_phone_the_bet_says_tap_and_names_only_ends_and_heteroatoms(browser
     phone.close()
 
 
+def test_a_finger_drags_a_city_and_does_not_scroll_the_page(browser, alone):
+    phone = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    page = phone.new_page()
+    page.goto(alone["tour"])
+    city = page.locator("#tour .city[data-city='4']")
+    city.wait_for(state="attached")
+    page.evaluate("document.body.style.paddingBottom = '2000px'")  # so that it could scroll
+    city.scroll_into_view_if_needed()
+
+    def middle() -> tuple[float, float]:
+        box = city.bounding_box()
+        return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    (x, y), before = middle(), page.evaluate("scrollY")
+    finger = phone.new_cdp_session(page)
+
+    def touch(kind: str, *places: tuple[float, float]) -> None:
+        points = [{"x": left, "y": top} for left, top in places]
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", (x, y))
+    for step in range(1, 9):
+        touch("touchMove", (x + 3 * step, y - 4 * step))
+    page.evaluate(FRAMES)
+    touch("touchEnd")
+    assert middle() == pytest.approx((x + 24, y - 32), abs=1)
+    assert page.evaluate("scrollY") == before
+    phone.close()
+
+
 def test_the_metros_weights_and_outputs_become_those_of_the_next_station(picture, page):
     host = picture("metro")
     drawn = """canvas => {

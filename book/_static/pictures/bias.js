@@ -272,6 +272,7 @@
       find('.drawing .atom[tabindex="0"]').focus({ preventScroll: true });
     },
   });
+  gtcourse.drag.holds(place, ".handle");
   place.addEventListener("pointerdown", (event) => {
     const handle = event.target.closest(".handle");
     if (!handle) return;

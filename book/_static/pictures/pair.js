@@ -239,6 +239,7 @@
       show();
     },
   });
+  gtcourse.drag.holds(place, "[data-end]");
   place.addEventListener("pointerdown", (event) => {
     const end = event.target.closest("[data-end]")?.dataset.end;
     if (!end) return;

@@ -248,6 +248,7 @@
     return [event.clientX - box.left, event.clientY - box.top].map((x) => (x / box.width * (SIZE + 2 * EDGE) - EDGE) / SIZE);
   }
 
+  gtcourse.drag.holds(svg, "[data-city]");
   svg.addEventListener("pointerdown", (event) => {
     if (event.target.dataset.city === undefined) return;
     const away = places.map((place) => apart(place, spotOf(event)));

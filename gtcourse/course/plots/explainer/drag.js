@@ -26,3 +26,8 @@ gtcourse.drag = gtcourse.drag ?? function (press, follow) {
   addEventListener("pointerup", end, { signal: drag.signal });
   addEventListener("pointercancel", end, { signal: drag.signal });
 };
+
+// Whoever touches such an element drags it, and does not scroll the page. (Chromium ignores touch-action on parts of an SVG.)
+gtcourse.drag.holds = (place, selector) => place.addEventListener("touchstart", (event) => {
+  if (event.target.closest(selector)) event.preventDefault();
+}, { passive: false });
