@@ -24,6 +24,23 @@ def test_without_epochs_the_recorded_errors_are_printed_and_nothing_is_trained(c
     assert f"{curve[0]['val_mae']:.3f} after 1, " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "epochs"),
+    [
+        ("csa-rings/zinc", [1, 5, 20, 100]),
+        ("egt-100k-spe-do/zinc", [1, 5, 20, 100, 600]),
+        ("graphormer-slim/zinc", [1, 5, 20, 90]),
+        ("grpe-small/zinc", [1, 5, 20, 90]),
+    ],
+)
+def test_the_expected_errors_end_with_the_last_recorded_epoch(name, epochs):
+    expected = on_zinc.expected_errors(name)
+    curve = recorded(name)[0].curve
+    assert list(expected) == epochs
+    assert expected[len(curve)] == curve[-1]["val_mae"]
+    assert expected[5] == curve[4]["val_mae"]
+
+
 def test_a_run_trains_for_the_requested_epochs(monkeypatch, capsys, molecules):
     few = molecules.first(12)
     monkeypatch.setattr(on_zinc, "data_for", lambda recipe, source: few)
