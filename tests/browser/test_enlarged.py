@@ -41,6 +41,13 @@ def test_enlarged_text_stays_in_the_window(enlarged, book, size):
         if name == "book/explainer":
             enlarged.locator("#explainer .path li").first.wait_for()
             assert enlarged.evaluate(SPILLED) == []
+            switch = enlarged.locator("#explainer [data-switch]")
+            if switch.is_visible():
+                words = enlarged.locator("#explainer .now .prediction span").all()
+                edge = max(
+                    each.bounding_box()["x"] + each.bounding_box()["width"] for each in words
+                )
+                assert edge <= switch.bounding_box()["x"]
 
 
 def test_enlarged_text_leaves_the_words_of_the_promise_whole(enlarged, book):

@@ -1092,6 +1092,8 @@ def test_all_labels_below_the_bars_of_two_models_are_written(explainer, page, si
         labels = bars.evaluate(LABELS)
         assert labels["count"] == bars.locator("rect").count()
         assert (labels["cut"], labels["touching"]) == ([], [])
+        chosen = bars.locator("rect.now")
+        assert chosen.evaluate("bar => getComputedStyle(bar).display") == "inline"
 
 
 def test_a_typed_molecule_shows_dots_until_a_model_has_predicted(explainer, page):

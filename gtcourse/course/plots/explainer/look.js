@@ -236,7 +236,7 @@ gtcourse.look = (function () {
     .maps canvas, .card canvas { aspect-ratio: 1; }
     .weight { position: relative; display: grid; grid-template-columns: minmax(0, 9fr) minmax(0, 11fr); gap: .9rem; margin-top: .35rem; }
     .picks, [data-switch], .counted { display: none; }
-    .now { display: contents; }
+    .left > .now { display: contents; }
     .short .counted { display: block; margin: .5rem 0 0; }
     .matrix { cursor: crosshair; touch-action: manipulation; }
     .matrix svg { display: block; max-width: 100%; }
@@ -346,7 +346,7 @@ gtcourse.look = (function () {
       .made, .edit, .left > .changed { order: 2; }
       .frame:has(.tour p) .left > .changed { display: none; }
       .right { order: 3; }
-      .now { display: flex; gap: .5rem; align-items: center; position: sticky; top: var(--pst-header-height, 0px); z-index: 3; background: var(--page); box-shadow: 0 -.5rem 0 var(--page), 0 1px 0 var(--line); }
+      .left > .now { display: flex; gap: .5rem; align-items: center; position: sticky; top: var(--pst-header-height, 0px); z-index: 3; background: var(--page); box-shadow: 0 -.5rem 0 var(--page), 0 1px 0 var(--line); }
       .now .prediction { flex: 1 1 0; min-width: 0; }
       [data-switch] { display: block; flex: none; min-height: 2.75rem; margin: 2px 0; }
       .by-row [data-switch] { visibility: hidden; }
@@ -445,6 +445,9 @@ gtcourse.look = (function () {
       .path .number { min-width: 2.7rem; }
     }
     @container (max-width: 18rem) { /* enlarged text on a phone */
+      .now .prediction { white-space: normal; }
+      .now .prediction span { white-space: nowrap; }
+      .now [data-switch] { padding-inline: .3rem; font-size: .8125rem; }
       .under, .key { flex-wrap: wrap; }
       .frame .path :is(li, li.wide) { grid-template-columns: minmax(0, 1fr) auto; }
       .path li > small { grid-column: 1 / -1; order: 1; }
