@@ -339,7 +339,7 @@ function showWhere() {
   document.documentElement.classList.add("has-where");
   watchSections((entry) => {
     bar.hidden = !entry || theirs.getBoundingClientRect().bottom > 0;
-    const words = entry?.textContent.trim() ?? "";
+    const words = entry?.textContent.trim() ?? "Contents";  // hidden then, but a button has a name
     if (title.firstChild.textContent !== words) title.firstChild.textContent = words;
   });
 }
@@ -513,6 +513,7 @@ function searchWhileTyping() {
     field.autocomplete = "off";
     if (inDialog) {
       form.append(closing(dialog));
+      dialog.addEventListener("click", closeForLink);
       dialog.addEventListener("close", returnFocus);
     }
     field.addEventListener("input", show);
@@ -529,11 +530,26 @@ function searchWhileTyping() {
   }
 }
 
+// A result on the same page loads no page, so the dialog would stay over it. The reader is then at the result, and
+// not at the button of the search.
+const FOLLOWED = "followed";
+
+function closeForLink(event) {
+  const link = event.target.closest("a");
+  if (!link?.hash || link.href.split("#")[0] !== location.href.split("#")[0]) return;
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;  // it opens elsewhere
+  this.returnValue = FOLLOWED;
+  this.close();
+}
+
 // When the search closes and nothing else gets the focus, its button does.
 function returnFocus() {
+  const isFollowed = this.returnValue === FOLLOWED;
+  this.returnValue = "";
+  if (isFollowed) return;
   setTimeout(() => {
     if (document.activeElement !== document.body) return;
-    [...document.querySelectorAll(".search-button__button, .where .find, .search-button")].find((button) => button.checkVisibility())?.focus();
+    [...document.querySelectorAll(".search-button__button, .where .find, .search-button")].find((button) => button.checkVisibility())?.focus({ preventScroll: true });
   });
 }
 

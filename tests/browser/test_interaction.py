@@ -665,6 +665,28 @@ def test_the_words_of_a_search_are_marked_in_the_titles_and_keys_go_through_them
     expect(first).to_be_focused()
 
 
+def test_a_result_on_the_same_page_closes_the_search_and_comes_to_the_top(chapter):
+    page = chapter("07")
+    page.set_viewport_size(PHONE)
+    page.wait_for_load_state()
+    top = "document.getElementById('virtual-nodes').getBoundingClientRect().top"
+    for presses in ((), ("ArrowDown", "ArrowDown", "Enter")):
+        page.evaluate("scrollTo(0, 0)")
+        page.keyboard.press("Control+k")
+        dialog = page.locator("#pst-search-dialog")
+        dialog.locator("input").fill("virtual node")
+        result = dialog.locator(".found a[href$='07_egt.html#virtual-nodes']")
+        result.wait_for()
+        for key in presses:
+            page.keyboard.press(key)
+        if not presses:
+            result.click()
+        expect(dialog).to_be_hidden()
+        page.wait_for_function(f"Math.abs({top} - 60) < 20")
+        page.wait_for_timeout(100)  # until the focus would have gone back to the button
+        assert abs(page.evaluate(top) - 60) < 20
+
+
 def test_folded_code_a_caption_and_the_text_have_one_left_edge(chapter):
     page = chapter("06")
     left = """() => {

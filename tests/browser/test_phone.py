@@ -47,6 +47,7 @@ def test_after_scrolling_a_bar_names_the_section_and_opens_the_table_of_contents
     bar = phone.locator("nav.where")
     expect(bar).to_have_count(1)
     expect(bar).to_be_hidden()
+    assert bar.locator(".section").text_content() == "Contents"  # its name before the first section
     assert phone.locator(".bd-header-article").is_visible()
     phone.locator("#edges-along-the-shortest-path").evaluate("part => part.scrollIntoView()")
     bar.wait_for()
