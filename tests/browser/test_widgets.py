@@ -115,9 +115,12 @@ def test_the_calculator_evaluates_the_formulas(shown):
     assert "100 graphs of 200 nodes do not fit into 0.25 GiB" in said
     page.locator("input[name=nodes]").fill("0")
     assert page.locator("#nodes-error").inner_text() != ""
+    opacity = "results => getComputedStyle(results).opacity"
+    assert page.locator(".results").evaluate(opacity) == "0.4"  # those of the last valid number
     page.get_by_role("button", name="Guess about larger graphs").click()
     page.get_by_role("button", name="about 3 times as much").click()
     assert page.locator("#nodes-error").inner_text() == ""
+    assert page.locator(".results").evaluate(opacity) == "1"
     limits = re.search(r"Limits: 100 graphs of ([\d,]+) nodes, or ([\d,]+) of 200", said)
     wide, many = (int(number.replace(",", "")) for number in limits.groups())
     assert formula.memory(100, wide) <= 2**28 < formula.memory(100, wide + 1)

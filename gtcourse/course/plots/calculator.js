@@ -41,14 +41,15 @@
     @media (max-width: 576px) {
       .bars { grid-template-columns: auto auto 1fr; }
       .bars button { grid-row: calc(2 * var(--row) + 2); min-height: 2.75rem; display: flex; align-items: center; }
-      .bars .number { grid-area: calc(2 * var(--row) + 2) / 2; }
+      .bars .number { grid-area: calc(2 * var(--row) + 2) / 2 / auto / -1; align-self: stretch; display: grid; align-items: center; }
       .bars :is(button, .number) { position: relative; background: var(--pst-color-background, Canvas); }  /* over the lines */
-      .bar { grid-area: calc(2 * var(--row) + 3) / 1 / auto / -1; margin-bottom: .3rem; }
+      .bar { grid-area: calc(2 * var(--row) + 3) / 1 / auto / -1; margin-block: .4rem; }
       .axis { grid-column: 1 / -1; }
       .ticks { grid-row: calc(2 * var(--rows) + 2); }
       .lines { grid-area: 2 / 1 / calc(2 * var(--rows) + 2) / -1; }
     }
-    .result { margin: .6rem 0 0; min-height: 3lh; }`;
+    .result { margin: .6rem 0 0; min-height: 3lh; }
+    .stale :is(.results, .result) { opacity: .4; }`;
   const LABELS = { graphs: "graphs in a batch, B", nodes: "nodes of a graph, N",
     gigabytes: "device memory, GiB" };
   const GIB = 2 ** 30;
@@ -200,6 +201,7 @@
       find(`#${name}-error`).textContent = valid ? "" : whole
         ? `Expected a whole number from 1 to ${largest.toLocaleString("en")}.`
         : "Expected a number above 0.";
+      root.classList.toggle("stale", Boolean(find('[aria-invalid="true"]')));  // the results are those of the last valid numbers
       if (!valid) return;
       state[name] = value;
       draw();
