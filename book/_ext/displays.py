@@ -78,8 +78,8 @@ def _split(tex: str, kind: int, late: bool) -> list[str]:
     """The pieces between the places of a kind; a relation or an operator begins the next piece.
 
     A gap ends a line, and the line before it keeps its comma. A sign that nothing precedes stays
-    where it is and, if ``late``, so does the first relation of a statement. There is no place inside
-    brackets, between two bars, or after the sign of an index or a power.
+    where it is and, if ``late``, so does the first relation of a statement. There is no place
+    inside brackets, between two bars, or after the sign of an index or a power.
     """
     pieces = [""]
     depth = 0

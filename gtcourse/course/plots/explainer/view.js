@@ -147,7 +147,7 @@
     find("[data-switch]").addEventListener("change", async ({ target }) => {
       const held = find([".of-pair", ".matrix", ".molecule"].find((part) => find(part).getBoundingClientRect().top < innerHeight) ?? ".molecule");
       const top = held.getBoundingClientRect().top;
-      await choose(data.models[target.value]);
+      await choose(data.models[target.value]).catch(() => { target.value = data.models.indexOf(state.model); });  // not loaded
       scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" });  // what is read stays where it is
     });
 
@@ -376,13 +376,13 @@
       const T = tokens();
       const ring = layer().terms.find(([name]) => name === "ring");
       const by = ring ? mapOf(ring[1])[i() * T + j()] : 0;
-      if (!by) return "";
+      if (!by || !mapOf(layer().attention)[i() * T + j()]) return "";  // no common ring, or cut
       const [here, logits] = [i() * T + j(), mapOf(layer().logits)];
       const all = logits.subarray(i() * T, (i() + 1) * T).reduce((sum, x, to) => sum + (isRemoved(to) ? 0 : Math.exp(x)), 0);
       const without = Math.exp(logits[here] - by);
       const bonded = state.molecule.edge[(i() - result.first) * n() + j() - result.first] >= 0;
       return `They share ${bonded ? "a bond and a" : "no bond, but a"} ring${ringDrawn().length ? " (outlined)" : ""}: its row adds ${number(by, 2)} to the logit, and without it the weight would be ${
-        number(without / (all - Math.exp(logits[here]) + without))}. With rings switched off (under <i>Change the model</i>), CSA predicts ${number(ringless(), 2)}. `;
+        number(without / (all - Math.exp(logits[here]) + without))}. With rings switched off (under <i>Change the model</i>), CSA predicts ${number(ringless(result, state.changes), 2)}. `;
     }
 
     /** The ring that is outlined: while the chosen atoms are both on it. */
@@ -1428,10 +1428,14 @@
       return found;
     }
 
-    const ringlessOf = new WeakMap();  // of the run as trained: what the model predicts if no two atoms are marked as sharing a ring
-    function ringless() {
-      if (!ringlessOf.has(before)) ringlessOf.set(before, gtcourse.models.run(state.model, state.molecule, { off: new Set(["ring"]) }).prediction);
-      return ringlessOf.get(before);
+    /** Of a run with these changes, or of the one as trained: what the model predicts if no two atoms are marked as sharing a ring. */
+    const ringlessOf = new WeakMap();
+    function ringless(run = before, changes = {}) {
+      if (!ringlessOf.has(run)) {
+        const off = new Set([...changes.off ?? [], "ring"]);
+        ringlessOf.set(run, gtcourse.models.run(state.model, state.molecule, { ...changes, off }).prediction);
+      }
+      return ringlessOf.get(run);
     }
 
     /** What the tour says numbers of. */
@@ -1447,7 +1451,7 @@
         trace: trailOf(ABOUT[state.model.kind].reads, before, result, state.i),
         sum: mapOf(layer().attention).subarray(state.i * T, (state.i + 1) * T).reduce((a, b) => a + b, 0),
         ring: ofRings(),
-        ringless,
+        ringless: () => ringless(),
         terms: layer().terms.map(([, map]) => mapOf(map)[state.i * T + state.j]),
       };
     }
