@@ -218,7 +218,7 @@ INDEX: dict[str, Callable[[], Numbers]] = {
     ): lambda: of_bounded_run(),
     "A CPU computed the first {before} epochs of its run, a GPU the next {gpu:,}, and a CPU the "
     "last {after} and the test": lambda: epochs_on_gpu(),
-    "only in that it has no bound jumped in epoch {control}": lambda: jump_of_control(),
+    "otherwise the same up to its jump, jumped in epoch {control}": lambda: jump_of_control(),
     "took {low:.0f} to {high:.0f} minutes per seed": lambda: between(
         record.seconds / 60 for record in recorded("gin-100k/zinc")
     ),

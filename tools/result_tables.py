@@ -699,7 +699,7 @@ def published_results(found: list[Result]) -> str:
             groups.setdefault(score, []).append(printed_recipe(result))
     for score, models in tomllib.loads(OTHERS.read_text(encoding="utf-8")).items():
         for model, value, size, source in models:
-            of_model = {"model": model, "paper": value, "ours": "", "parameters": size}
+            of_model = {"model": model, "paper": value, "our run": "", "parameters": size}
             groups.setdefault(score, []).append(of_model | {"printed in": source})
     order = [*TITLES.values()]
     sections = []
@@ -726,7 +726,7 @@ def printed_recipe(result: Result) -> dict[str, str]:
     return {
         "model": recipe_name(name),
         "paper": paper if metric.endswith("mae") else in_percent(paper),
-        "ours": alone(ours) if finished else "",
+        "our run": alone(ours) if finished else "",
         "parameters": size,
         "printed in": printed_in(recipe.source.partition("; ")[0]),
     }

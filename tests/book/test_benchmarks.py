@@ -141,7 +141,10 @@ def test_the_rates_in_chapter_12_are_those_of_the_record():
     assert f"about {round(rate, -2):,} graphs per second, a third of the loader" in chapter()
     assert round(loader / rate) == 3
     gains = [2 * rows[1]["efficiency"] for rows in stored["processes"].values()]
-    said = "Graphormer becomes faster by a factor of {:.1f}, and CSA only by a factor of {:.1f}."
+    said = (
+        "the training of Graphormer becomes faster by a factor of {:.1f}, and that of CSA only by "
+        "a factor of {:.1f}."
+    )
     assert said.format(*gains) in chapter()
 
 
