@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gtcourse.predict import load
     from gtcourse.train.loop import budget, device
 
-__version__ = "0.19.0"
+__version__ = "0.20.0"
 __all__ = [
     "DenseLoader",
     "GraphBatch",
