@@ -280,7 +280,7 @@ def bet() -> dict:
 
 
 def cut_off(smiles: str) -> Iterator[tuple[int, str, float]]:
-    """As in section 11.5: each end atom's index, the molecule without it, and its worth."""
+    """As in section 11.4: each end atom's index, the molecule without it, and its worth."""
     whole = parse(smiles)
     for atom in whole.GetAtoms():
         if atom.GetDegree() != 1:
@@ -296,7 +296,7 @@ def cut_off(smiles: str) -> Iterator[tuple[int, str, float]]:
 
 
 def kind(molecule, index: int) -> tuple:
-    """As in section 11.5: an end atom's element and charge, its bond, and what it hangs on."""
+    """As in section 11.4: an end atom's element and charge, its bond, and what it hangs on."""
     atom = molecule.GetAtomWithIdx(index)
     (bond,) = atom.GetBonds()
     other = bond.GetOtherAtom(atom)
