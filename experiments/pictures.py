@@ -309,12 +309,18 @@ FOOLED = {"mean": "GAT", "once": "1-WL, 1 layers", "sum": "1-WL", "distances": "
 
 
 def fool() -> dict:
-    """The smallest pairs of connected graphs that four layers confuse, each with a drawing."""
+    """The smallest pairs of connected graphs that four layers confuse, each with a drawing.
+
+    The picture starts with a ring and as many nodes without edges.
+    """
     views = measurement("blindness")["small"]["views"]
     pairs = {}
     for name, view in FOOLED.items():
         pairs[name] = [drawn(text) for text in views[view]["smallest"]]
-    return {"pairs": pairs}
+    ring = nx.cycle_graph(6)
+    places = (np.array([*nx.circular_layout(ring).values()]).round(2) + 0.0).tolist()  # no -0
+    start = [{"n": 6, "edges": edges, "places": places} for edges in ([*ring.edges], [])]
+    return {"start": start, "pairs": pairs}
 
 
 def drawn(text: str) -> dict:

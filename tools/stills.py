@@ -37,7 +37,7 @@ QUIET = """
 }
 .guessing .answer { visibility: visible !important; }
 #score input { visibility: hidden !important; }
-.picture, #twins { border: 0 !important; padding: 0 !important; }
+.picture, #twins { border: 0 !important; min-height: 0 !important; padding: 0 !important; }
 """
 
 # The explainer alone, as wide as the Readme shows it.
@@ -66,6 +66,8 @@ def photograph(page, address: str, name: str) -> bytes:
     place.locator(READY.get(name, "[role=status]")).first.wait_for()
     if name == "bet":
         place.locator(".end").first.press("Enter")  # with the answer
+    if name == "fool":
+        place.locator("[data-pair=sum]").press("Enter")  # a pair that the chosen layer confuses
     if name == "ink":
         for _ in range(2):
             place.locator("input").press("ArrowRight")

@@ -141,7 +141,7 @@ def test_verdicts_on_small_graphs_equal_the_views_of_chapter_10(page):
         {"n": len(graph.atoms), "edges": np.argwhere(np.triu(graph.adjacency)).tolist()}
         for graph in blindness.connected_graphs(5)
     ]
-    graphs += [graph for pair in data["pairs"].values() for graph in pair]
+    graphs += [graph for pair in (data["start"], *data["pairs"].values()) for graph in pair]
     own = []
     for graph in graphs:
         adjacency = np.zeros((graph["n"], graph["n"]))
@@ -1270,6 +1270,24 @@ def test_the_pair_says_which_head_and_which_mean_its_weights_are(picture):
     host.locator("[data-pair=table]").press("Enter")
     assert host.locator("[data-model='0'] .which").inner_text() == "head 7"
     assert "C4 gives C9" in host.locator(".said").inner_text()
+
+
+def test_two_triangles_and_a_ring_fool_sums_over_neighbours(picture):
+    """What chapter 10 asks the reader to draw, and what its folded answer says."""
+    host = picture("fool")
+    said = host.locator(".said")
+    assert "tells these graphs apart" in said.inner_text()
+    nodes = host.locator("[data-graph='1'] .dot")
+    for i, j in ((0, 2), (2, 4), (0, 4), (1, 3), (3, 5), (1, 5)):
+        assert "Fooled." not in said.inner_text()
+        nodes.nth(i).press("Enter")
+        nodes.nth(j).press("Enter")
+    assert "Fooled." in said.inner_text()
+    assert host.locator("[data-layer=distances] b").inner_text() == "apart"
+    host.locator("[data-empty]").press("Enter")
+    assert host.locator(".link").count() == 0
+    assert nodes.count() == 6
+    assert "the same graph" in said.inner_text()
 
 
 def test_each_layer_but_the_walks_has_a_pair_one_edge_away(picture):

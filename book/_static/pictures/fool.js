@@ -121,19 +121,20 @@
   if (!place) return;
 
   let layer = "sum";
-  let graphs = structuredClone(data.pairs.sum);
+  let graphs = structuredClone(data.start);
   let picked = null;
   let isNear = false;  // the reader has begun one edge away from a pair that fools the layer
   place.innerHTML = `<p><b>Fool a layer.</b> Choose two nodes of a graph to draw the edge between them, or to erase it. The chosen layer cannot tell nodes of the same colour
       apart. If both graphs have the same colours, every such layer predicts the same for both, whatever its weights.</p>
-    <p class="guess"><b>Try it.</b> Can you draw a pair that fools the layer that reads all distances?</p>
+    <p class="guess"><b>Try it.</b> Draw edges in the second graph until 1-WL cannot tell it from the ring.</p>
     <div class="choices" role="group" aria-label="layer">${Object.entries(LAYERS).map(([key, { name }]) =>
       `<button type="button" data-layer="${key}">${name} <b></b></button>`).join("")}</div>
     <div class="pair-of-graphs">${[0, 1].map((g) => `<svg viewBox="-125 -95 250 190" role="group" aria-label="graph ${g + 1}" data-graph="${g}"></svg>`).join("")}</div>
     <p class="said" role="status"></p>
     <div class="choices" role="group" aria-label="pairs"><span>Start from the smallest pair that fools</span>${Object.keys(data.pairs).map((key) =>
       `<button type="button" data-pair="${key}">${LAYERS[key].short}</button>`).join("")}</div>
-    <div class="choices"><button type="button" data-near>Start one edge away from the chosen layer’s pair</button></div>
+    <div class="choices"><button type="button" data-near>Start one edge away from the chosen layer’s pair</button>
+      <button type="button" data-empty>Empty: six nodes without edges</button></div>
     <p class="hint">For the ${LAYERS.walks.name} there is no pair to start from: no two different connected graphs of up to 8 nodes agree in the probabilities that such walks return.</p>`;
   const find = (selector) => place.querySelector(selector);
 
@@ -191,6 +192,10 @@
       draw();
     } else if (button.near !== undefined) {
       [graphs, picked, isNear] = [oneEdgeAway(), null, true];
+      draw();
+    } else if (button.empty !== undefined) {
+      const [, empty] = data.start;
+      [graphs, picked, isNear] = [structuredClone([empty, empty]), null, false];
       draw();
     } else if (button.pair) {
       [layer, graphs, picked, isNear] = [button.pair, structuredClone(data.pairs[button.pair]), null, false];
