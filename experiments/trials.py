@@ -245,7 +245,7 @@ def failed_heads() -> dict[str, dict | list[float]]:
 
 
 def gated_grpe() -> list[float]:
-    """Section 10.3: errors of the small model of section 10.11 with GRPE's layer and a gate."""
+    """Section 10.11: errors of the small model with section 10.3's layer, GRPE's with a gate."""
     names = page("10", "if EPOCHS:")
     return [names["trained"](seed, 10) for seed in SEEDS]
 
