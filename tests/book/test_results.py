@@ -393,31 +393,15 @@ def test_on_molecules_one_arbitrary_sign_is_worse_than_none_with_every_seed(base
 
 def test_chapter_09_states_the_errors_with_and_without_the_new_inputs():
     neither = mean(errors_of("csa-distances-alone"))
-    rings = mean(errors_of("csa-rings-distances-alone"))
-    returns = mean(errors_of("csa-distances"))
     both = mean(errors_of("csa-rings-distances"))
     text = chapter("09")
-    assert f"| no return probabilities | {neither:.3f} | {rings:.3f} |" in text
-    assert f"| return probabilities | {returns:.3f} | {both:.3f} |" in text
     grpe = mean(errors_of("grpe"))
     share = f"{100 * (neither - both) / (grpe - both):.0f} percent of this lead"
+    assert f"Removing both raises it by {neither - both:.3f}, more than three times" in text
     stated = (
-        f"Removing both raises it by {neither - both:.3f}, more than three times as much. For "
-        f"comparison, GRPE reaches {grpe:.3f} on the same molecules and after the same number of "
-        f"epochs (section 8.9), so the model with both inputs is ahead of GRPE by "
+        f"For comparison, GRPE reaches {grpe:.3f} on the same molecules and after the same number "
+        f"of epochs (section 8.9), so the model with both inputs is ahead of GRPE by "
         f"{grpe - both:.3f}. The two inputs together are worth {share}."
-    )
-    assert stated in text
-
-
-def test_chapter_09_states_the_errors_of_the_models_that_it_compares():
-    text = chapter("09")
-    error = {
-        name: f"{mean(errors_of(name)):.3f}" for name in ("csa-rings", "csa-rings-mono-no-value")
-    }
-    stated = (
-        f"the error of the full model rises by 0.05, from {error['csa-rings']} to "
-        f"{error['csa-rings-mono-no-value']}"
     )
     assert stated in text
 
@@ -438,7 +422,6 @@ def test_chapter_09_compares_the_parts_of_csa_with_the_ridge_regression_and_grpe
     assert all(max(errors_of(name)) < ridge for name in names)
     text = chapter("09")
     assert f"better than the strongest baseline of section 9.10, at {ridge:.3f}." in text
-    assert f"The strongest baseline of section 9.10 has an error of {ridge:.3f}." in text
     grpe = [run.config for run in recorded("grpe/molecules")]
     csa = [run.config for name in names for run in recorded(f"{name}/molecules")]
     assert {config["buckets"] for config in grpe + csa} == {4}
