@@ -15,7 +15,7 @@ from statistics import mean, median
 
 from experiments.csa_divergence import LAST
 from gtcourse import load_dataset
-from gtcourse.course.records import read_records, recorded
+from gtcourse.course.records import measurement, read_records, recorded
 from gtcourse.recipes import RECIPES
 from gtcourse.runs.record import Record, Result, read_results, results
 from tools.pages import experiment, spans
@@ -355,7 +355,56 @@ def errors_with_flag() -> Numbers:
     return {key: mean(found) for key, found in errors.items()}
 
 
+ON_CYCLES = {"signnet": 12, "absolute": 40, "flips": 40}
+"""Epochs of the encodings that take about the same time."""
+
+
+def cycles_in_equal_time() -> Numbers:
+    """The best validation accuracies of each encoding, in percent; the rates are constant."""
+    found: Numbers = {}
+    for name, epochs in ON_CYCLES.items():
+        runs = recorded(f"cycles-curve-{name}/cycles")
+        settings = {(len(run.curve), run.config["schedule"].split(",")[0]) for run in runs}
+        if settings != {(epochs, "constant")}:
+            raise ValueError(f"results/runs.md does not describe these runs of {name}: {settings}")
+        found |= {
+            f"{name}_{run.seed}": 100 * max(row["val_accuracy"] for row in run.curve)
+            for run in runs
+        }
+    return found
+
+
+def seconds_on_cycles() -> Numbers:
+    of_epoch = measurement("cycles-epochs")["epoch_seconds"]
+    totals = between(of_epoch[name] * epochs for name, epochs in ON_CYCLES.items())
+    return {"signnet": of_epoch["signnet"], "absolute": of_epoch["absolute"]} | totals
+
+
+def linear_map_at_a_higher_rate() -> Numbers:
+    usual, fast = recorded("cycles-flips/cycles"), recorded("cycles-flips-fast/cycles")
+    if {len(run.curve) for run in (*usual, *fast)} != {20}:
+        raise ValueError("results/runs.md says that the linear map was trained for 20 epochs.")
+    found: Numbers = {}
+    for rate, accuracy, runs in (("low", "usual", usual), ("high", "fast", fast)):
+        found[rate] = runs[0].config["schedule"].removeprefix("one cycle, peak ")
+        found |= {
+            f"{accuracy}_{run.seed}": 100 * run.result["test_accuracy_random_signs"] for run in runs
+        }
+    return found
+
+
 RUNS: dict[str, Callable[[], Numbers]] = {
+    "({signnet:.2f} s of CPU time instead of {absolute:.2f} s)": seconds_on_cycles,
+    "which takes between {low:.0f} and {high:.0f} s each": seconds_on_cycles,
+    (
+        "are {signnet_0:.0f}, {signnet_1:.0f} and {signnet_2:.0f} % for SignNet, "
+        "{absolute_0:.0f}, {absolute_1:.0f} and {absolute_2:.0f} % for absolute values, and "
+        "{flips_0:.0f}, {flips_1:.0f} and {flips_2:.0f} % for the linear map"
+    ): cycles_in_equal_time,
+    (
+        "At a peak rate of {high}, it reaches {fast_0:.0f}, {fast_1:.0f} and {fast_2:.0f} % on the "
+        "test graphs, instead of {usual_0:.0f}, {usual_1:.0f} and {usual_2:.0f} % at {low}"
+    ): linear_map_at_a_higher_rate,
     (
         "the mean test error is {test_2:.2f}, {test_4:.2f}, {test_8:.2f} and {test_16:.2f}, and "
         "the mean training error of the last epoch is {train_2:.2f}, {train_4:.2f}, {train_8:.2f} "
