@@ -1,4 +1,4 @@
-"""Chapter 07, section 7.4: which models learn to count the neighbours that agree with a node.
+"""Chapter 07, section 7.5: which models learn to count the neighbours that agree with a node.
 
     python -m experiments.agreement --seeds 0 1 2 3 4 5 6 7 8 9, about an hour of one core
 

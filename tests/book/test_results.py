@@ -234,7 +234,8 @@ def test_chapter_07_reads_the_stored_run_from_its_own_output():
 def test_chapter_07_gives_the_sizes_of_the_recorded_models():
     (on_zinc,) = recorded("egt-100k-spe-do/zinc")
     text = chapter("07")
-    assert f"has about {round(on_zinc.parameters, -3):,} parameters and an error of" in text
+    size = f"has about {round(on_zinc.parameters, -3):,} parameters and an error of"
+    assert f"{size} {on_zinc.result['test_mae']:.3f} on the test molecules" in text
     sizes = {
         (variant, task): round(recorded(f"{variant}/{task}")[0].parameters, -3)
         for variant in ("egt", "egt-simple", "egt-constrained", "egt-ungated")
