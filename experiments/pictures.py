@@ -475,7 +475,7 @@ def hundredths(values: torch.Tensor) -> list:
 
 
 def padding() -> dict:
-    """The numbers of atoms of the molecules of section 12.2, in the order of the data."""
+    """The numbers of atoms of the molecules of section 12.3, in the order of the data."""
     return {"sizes": [graph.num_nodes for graph in load_dataset("molecules").train[:4000]]}
 
 

@@ -424,7 +424,7 @@ KEPT = r'<div id="{}" class="picture" data-script="[^"]*">.*?</div>|</?section.*
 
 @pytest.fixture(scope="module")
 def molecules():
-    """Those of section 12.2."""
+    """Those of section 12.3."""
     return load_dataset("molecules").train[:4000]
 
 
