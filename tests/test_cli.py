@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import get_args
 
@@ -22,6 +23,7 @@ from gtcourse.models.csa import ModelForm
 from gtcourse.predict import load
 from gtcourse.recipes import RECIPES, get_recipe
 from gtcourse.recipes.recipe import with_form
+from tests.faults.jobs import Child, command_line
 from tests.graphs.served import write_some
 from tests.process import InThisProcess, run
 from tests.process import gtcourse as call
@@ -302,18 +304,23 @@ def test_a_signal_stops_the_processes_of_all_seeds_and_resume_continues_them(
 ):
     words = ["train", "gin-100k/zinc", "--data", file, "--epochs", "40", "--jobs", "2"]
     words += ["--out", str(tmp_path / "runs"), "--seed=0", "--seed", "1"]
-    command = [sys.executable, "-m", "gtcourse", *words]
     folders = [tmp_path / "runs" / f"gin-100k-zinc-seed{seed}" for seed in range(2)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not any((each / "last.ckpt").exists() for each in folders):
+    child = Child(partial(command_line, words), tmp_path)
+    while child.process.is_alive() and not any((each / "last.ckpt").exists() for each in folders):
         time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
-    _, message = process.communicate()
-    assert process.returncode == 128 + signal.SIGTERM
-    assert message.count("stopped by SIGTERM") >= 2  # in the first process and those it started
-    assert "Traceback" not in message
+    child.signal_after(0, signal.SIGTERM)
+    assert child.end().code == 128 + signal.SIGTERM
+    # In the first process and those it started.
+    assert child.output.count("stopped by SIGTERM") >= 2
+    assert "Traceback" not in child.output
     assert not all((each / "weights").exists() for each in folders)
-    monkeypatch.setattr("gtcourse.cli.subprocess", SimpleNamespace(Popen=InThisProcess))
+
+    def start(command: list[str]):
+        """The last in a process of its own, as for a reader."""
+        kind = subprocess.Popen if command[-2:] == ["--seed", "2"] else InThisProcess
+        return kind(command)
+
+    monkeypatch.setattr("gtcourse.cli.subprocess", SimpleNamespace(Popen=start))
     call(*words, "--seed", "2", "--resume")
     records = sorted(path.name for path in tmp_path.rglob("*-seed?.json"))
     assert records == [f"gin-100k-zinc-seed{seed}.json" for seed in range(3)]

@@ -1,7 +1,9 @@
 """The scripts for clusters, run on this machine: Slurm's own commands are played by a few lines."""
 
 import os
+import shlex
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,10 @@ import pytest
 from gtcourse.encodings.prepare import prepare
 from gtcourse.graphs import open_graphs
 from gtcourse.runs.record import read_record
+from tests.faults.jobs import command_line
 from tests.graphs.served import write_some
 from tests.process import run
+from tests.train.forked import two_processes
 from tests.train.tiny_data import tiny
 
 CLUSTER = Path(__file__).resolve().parent.parent / "cluster"
@@ -65,9 +69,12 @@ def test_two_machines_train_one_model_and_a_finished_job_is_not_repeated(slurm, 
     assert record.config["devices"] == 2
     assert record.data["sizes"] == {"train": 24, "val": 24, "test": 24}
     assert record.result["steps"] == 2 * 6
-    assert "torchrun --nnodes 2 --nproc_per_node 1 -m gtcourse train csa/zinc" in record.command
-    again = call("train.sbatch", *words, env=slurm, cwd=tmp_path)
-    assert f"{record.seconds:.0f} s; the record" in again
+    torchrun, command = record.command.split(" gtcourse ", 1)
+    assert torchrun == "torchrun --nnodes 2 --nproc_per_node 1 -m"
+    assert command.startswith("train csa/zinc --data graphs ")
+    words = [*shlex.split(command), "--auto-resume"]
+    again = two_processes(partial(command_line, words), tmp_path, machines=2)
+    assert f"{record.seconds:.0f} s; the record" in again[0]
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """What ``import gtcourse`` and the models need, what they must do without."""
 
+import json
 import sys
 import warnings
 from importlib import import_module
@@ -13,31 +14,50 @@ from tests.process import run
 OF_SOME = "rdkit ogb networkx matplotlib sklearn IPython lightning_fabric pyarrow dask distributed"
 
 
-@pytest.mark.parametrize(
-    ("first", "imported", "left_out"),
-    [
-        # PyG itself imports some of them where they are installed.
-        (
-            "torch_geometric.data, torch_geometric.nn, torch_geometric.transforms",
-            "gtcourse, gtcourse.models, gtcourse.encodings.prepare, gtcourse.cli",
-            {*OF_SOME.split()},
-        ),
-        (
-            "torch_geometric.data",
-            "gtcourse.predict",
-            {"torchmetrics", "lightning_fabric", "matplotlib", "pandas"},  # they take seconds
-        ),
-        ("sys", "gtcourse.cli", {"torch", "torch_geometric"}),  # so that --help comes at once
-    ],
-)
-def test_importing_the_package_loads_no_optional_library(first, imported, left_out):
-    code = f"""
-import sys, {first}
-before = set(sys.modules)
-import {imported}
-print({{name.split(".")[0] for name in set(sys.modules) - before}} & {left_out})
+IMPORTS = [
+    ("sys", "gtcourse.cli", {"torch", "torch_geometric"}),  # so that --help comes at once
+    (
+        "torch_geometric.data",
+        "gtcourse.predict",
+        {"torchmetrics", "lightning_fabric", "matplotlib", "pandas"},  # they take seconds
+    ),
+    # PyG itself imports some of them where they are installed.
+    (
+        "torch_geometric.data, torch_geometric.nn, torch_geometric.transforms",
+        "gtcourse, gtcourse.models, gtcourse.encodings.prepare, gtcourse.cli",
+        {*OF_SOME.split()},
+    ),
+]
+"""What is there before, what is then imported, and what that must not load."""
+
+LOAD_EACH = """
+import json, os, sys
+
+for first, imported in json.load(sys.stdin):
+    exec("import " + first)
+    if os.fork() == 0:
+        before = set(sys.modules)
+        exec("import " + imported)
+        names = {name.split(".")[0] for name in set(sys.modules) - before}
+        print(json.dumps(sorted(names)), flush=True)
+        os._exit(0)
+    if os.wait()[1] != 0:
+        sys.exit(1)
 """
-    assert run(sys.executable, "-c", code) == "set()\n"
+
+
+@pytest.fixture(scope="module")
+def loaded() -> dict[str, set[str]]:
+    """What each import loads, in a process forked from one that has loaded what is there before."""
+    asked = [(first, imported) for first, imported, _ in IMPORTS]
+    lines = run(sys.executable, "-c", LOAD_EACH, input=json.dumps(asked)).splitlines()
+    return {imported: {*json.loads(line)} for (_, imported), line in zip(asked, lines, strict=True)}
+
+
+@pytest.mark.parametrize(("imported", "left_out"), [case[1:] for case in IMPORTS])
+def test_importing_the_package_loads_no_optional_library(loaded, imported, left_out):
+    assert "gtcourse" in loaded[imported]
+    assert loaded[imported] & left_out == set()
 
 
 def test_listing_the_models_does_not_import_pytorch():

@@ -8,6 +8,7 @@ import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from gtcourse.graphs import (
     published,
 )
 from gtcourse.models import GIN, GINConfig
+from tests.faults.jobs import CONTEXT
 from tests.graphs.served import PARTS, SMILES, serve, visible, write_layout, write_some
 from tests.graphs.served import content as answers_of
 from tests.graphs.small import assert_same, graph_of
@@ -249,7 +251,10 @@ def test_only_the_sizes_targets_and_split_of_a_folder_are_hashed(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_write_the_same_bytes(layout, unbroken, tmp_path):
+def test_two_processes_write_the_same_bytes(layout, unbroken, tmp_path, monkeypatch):
+    """Forked from one that has read PyTorch. Like new ones they get each task as bytes."""
+    contexts = SimpleNamespace(get_context={"spawn": CONTEXT}.__getitem__)
+    monkeypatch.setattr(module, "multiprocessing", contexts)
     with process_pool(2) as executor:
         prepared(layout, tmp_path, executor=executor)
     assert content(tmp_path) == unbroken

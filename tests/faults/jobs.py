@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import pooch
 import torch
@@ -44,6 +45,31 @@ def train(folder: Path) -> None:
     data = folder.parent / "zinc.npz"
     sys.argv = ["gtcourse", "train", "gin-100k/zinc", "--data", str(data), "--out", str(folder)]
     sys.argv += ["--epochs", "6", "--batch-size", "8", "--checkpoint-every", "2", "--auto-resume"]
+    cli.main()
+
+
+class Forked(multiprocessing.get_context("fork").Process):
+    """Stands in for ``Popen`` where ``gtcourse`` starts itself."""
+
+    def __init__(self, command: list[str]):
+        assert command[:3] == [sys.executable, "-m", "gtcourse"]
+        super().__init__(target=command_line, args=(command[3:],))
+        self.start()
+
+    def poll(self) -> int | None:
+        return self.exitcode
+
+    def wait(self) -> int | None:
+        self.join()
+        return self.exitcode
+
+
+def command_line(words: list[str], folder: Path | None = None) -> None:
+    """``gtcourse WORDS``, perhaps in a folder; the processes of its seeds are forked as well."""
+    if folder is not None:
+        os.chdir(folder)
+    cli.subprocess = SimpleNamespace(Popen=Forked)
+    sys.argv = ["gtcourse", *words]
     cli.main()
 
 

@@ -1,15 +1,13 @@
 """Several processes: their shares of a batch, and one gradient."""
 
-import sys
-
 import pytest
 import torch
 
 from gtcourse.encodings.prepare import prepare
 from gtcourse.train.loop import is_first_process, processes
-from tests.process import run
+from tests.train.forked import two_processes
 from tests.train.tiny_data import tiny
-from tests.train.two_processes import EVALUATED, MODELS, evaluated, gradients
+from tests.train.two_processes import EVALUATED, MODELS, evaluated, gradients, main
 
 
 @pytest.fixture(scope="module")
@@ -17,19 +15,7 @@ def two(tmp_path_factory) -> dict[str, dict[str, torch.Tensor]]:
     """What two processes found."""
     folder = tmp_path_factory.mktemp("two")
     prepare(tiny("zinc", 40), folder / "graphs", stored=(), rows_per_part=6, progress=False)
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--nproc_per_node",
-        "2",
-        "--standalone",
-        "-m",
-        "tests.train.two_processes",
-        str(folder / "two.pt"),
-        str(folder),
-    ]
-    run(*command)
+    two_processes(main, folder)
     assert (folder / "parts" / "last.ckpt").is_file()
     return torch.load(folder / "two.pt", weights_only=True)
 

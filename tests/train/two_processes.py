@@ -1,10 +1,9 @@
-"""On two processes: ``torchrun --nproc_per_node 2 -m tests.train.two_processes FILE FOLDER``.
+"""What each of two processes does: :func:`main`, started by :mod:`tests.train.forked`.
 
 It writes the gradients of one step, which with one process is the same step as anywhere else; and
 the weights of a run, and of the same run when it was interrupted in the middle of an epoch.
 """
 
-import sys
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -164,20 +163,15 @@ def evaluated(wrong: float, unknown: tuple[int, ...] = ()) -> torch.Tensor:
         return torch.tensor(-1.0)
 
 
-def main() -> None:
+def main(folder: Path) -> None:
+    """Writes what it finds to ``folder/two.pt``."""
     found = {name: gradients(name) for name in MODELS}
     found["accumulated"] = gradients("node targets", accumulate=2)
-    folder = Path(sys.argv[2])
     found["whole"] = weights(folder)
     with suppress(KeyboardInterrupt):
         weights(folder, until=13)  # of ten an epoch; the checkpoint is of the second after these
     found["parts"] = weights(folder)
     found["evaluated"] = {name: evaluated(*given) for name, given in EVALUATED.items()}
-    if not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0:
-        torch.save(found, sys.argv[1])
-    if torch.distributed.is_initialized():
-        torch.distributed.destroy_process_group()
-
-
-if __name__ == "__main__":
-    main()
+    if torch.distributed.get_rank() == 0:
+        torch.save(found, folder / "two.pt")
+    torch.distributed.destroy_process_group()
