@@ -651,7 +651,9 @@ def test_targets_belong_to_graphs_nodes_or_edges(name, level, task, floats, tmp_
 ON_EDGES = ("gin", "gat", "gatedgcn", "signnet")
 SMALL = [name for name in LEADERBOARD if name.endswith("-100k")]
 TRANSFORMERS = [name for name in SMALL if name.partition("-")[0] not in ON_EDGES]
-OTHERS = ["CC(=O)Oc1ccccc1C(=O)O", "C", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "CCO", "CCCCCCN"]
+OTHERS = ["CC(=O)Oc1ccccc1C(=O)O", "C", "O=C1CN=C(c2ccccc2)c2cc(Cl)ccc2N1", "CCO", "CCCCCCN"]
+"""19 nodes at most: if it were 20, as many as the walks have steps, PyTorch would compile a program
+for this number alone."""
 
 
 def small(name):
@@ -667,7 +669,7 @@ def shortened(name):
     """The small model with its first and its last layer.
 
     Those between are more of the same, and each takes a converter as long again. The page on ONNX
-    converts a whole model.
+    converts a whole model, which is one of GRPE.
     """
     predictor = small(name)
     model = predictor.model
@@ -693,10 +695,10 @@ class Compiled(predict.OnTensors):
         return self.model(GraphBatch(**given, encodings=encodings))
 
 
-def cases(predictor):
+def cases(predictor, least=1):
     """Batches of other sizes than the example's, with the model's own outputs."""
     model = predict.OnTensors(predictor.model).eval()
-    for graphs in (OTHERS, OTHERS[:1]):
+    for graphs in (OTHERS, OTHERS[:least]):
         tensors = predict.tensors_of(predictor, graphs)
         with torch.no_grad():
             yield tensors, model(tensors)
@@ -711,12 +713,13 @@ def test_compiled_and_exported_models_agree_on_other_sizes(name):
     compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="eager")
     for tensors, expected in cases(predictor):
         torch.testing.assert_close(program(tensors), expected, atol=1e-5, rtol=1e-5)
+    for tensors, expected in cases(predictor, least=2):  # for one graph PyTorch would compile again
         with torch.no_grad():
             torch.testing.assert_close(compiled(tensors), expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore")  # of the converter
-@pytest.mark.parametrize("name", TRANSFORMERS)
+@pytest.mark.parametrize("name", [name for name in TRANSFORMERS if name != "grpe-100k"])
 def test_onnx_models_agree_on_other_sizes(name, tmp_path, monkeypatch):
     runtime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")

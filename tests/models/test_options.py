@@ -102,11 +102,11 @@ def batch_for(config):
 
 def function_of(model, config, batch) -> tuple[dict, list[Tensor]]:
     """The shapes of the weights, and what a model with large weights predicts in training."""
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # torch.manual_seed takes milliseconds
     built = model(config).train()
     for parameter in built.parameters():
         parameter.data = torch.randn(parameter.shape) * 0.7
-    torch.manual_seed(1)
+    torch.default_generator.manual_seed(1)
     options = {"return_distances": True} if getattr(config, "distance_hops", 0) > 0 else {}
     predictions = built(batch, **options)
     shapes = {name: tuple(tensor.shape) for name, tensor in built.state_dict().items()}
@@ -122,7 +122,7 @@ def test_every_option_has_an_effect_or_is_refused(model, config):
         name = field.name
         if name in NO_OPTIONS or name in WITHOUT_EFFECT:
             continue
-        effects = []
+        has_effect = None
         for value in other_values(name, getattr(config, name)):
             try:
                 other = replace(config, **{name: value})
@@ -132,11 +132,13 @@ def test_every_option_has_an_effect_or_is_refused(model, config):
                 with warnings.catch_warnings(action="ignore"):
                     other_shapes, others = function_of(model, other, batch)
             except ValueError:  # it reads an encoding that the graphs do not have
-                effects.append(True)
-                continue
+                has_effect = True
+                break
             pairs = list(zip(predictions, others, strict=False))
             is_same = other_shapes == shapes and all(
                 one.shape == two.shape and torch.equal(one, two) for one, two in pairs
             )
-            effects.append(not is_same)
-        assert not effects or any(effects), f"{name} has no effect"
+            has_effect = not is_same
+            if has_effect:
+                break
+        assert has_effect is not False, f"{name} has no effect"
