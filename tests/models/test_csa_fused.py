@@ -21,9 +21,10 @@ from gtcourse.recipes import get_recipe
 from gtcourse.recipes.recipe import with_form
 from tests.graphs.small import graph_of
 from tests.models.fused_forms import MASK, SCATTERED, SIZES, assert_alike, batch_of, draw
-from tests.models.small import ABLATED, CGTS, RINGED, encoded, in_use
+from tests.models.small import ABLATED, CGTS, RINGED, SIZE, encoded, in_use
 
-H, D = 2, 6
+H, D = SIZE["num_heads"], SIZE["d_model"]
+"""Heads and width as in the small models, so that numba compiles each loop once for both."""
 LONGER = torch.arange(17) < torch.tensor((7, 8, 17))[:, None]
 """Graphs around a multiple of 8 nodes, to which the loops lengthen the rows of keys."""
 
@@ -100,7 +101,7 @@ def test_fused_layer_equals_the_direct_form_with_gradients(mask, dropped, clip):
     rows = Rows(mask)
     given = inputs(rows)
     generator = torch.Generator().manual_seed(7)
-    kept = 2.0 * (torch.rand(len(rows.pairs), generator=generator).double() > 0.5)
+    kept = 2 * (torch.rand(len(rows.pairs), generator=generator) > 0.5).double()
     drop = kept if dropped else None
     terms = terms_of(given, rows)
     z, _ = attend(*(given[name] for name in "qkv"), H, terms, drop, rows, clip=clip)

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from gtcourse import collate
-from gtcourse.encodings import AddRandomWalks, encode
-from gtcourse.models import CGT, CGTConfig, ChromaticSelfAttention, EdgeTerms, csa_kernel
+from gtcourse.models import CGT, ChromaticSelfAttention, EdgeTerms, csa_kernel
 from gtcourse.models.csa import direct
 from gtcourse.models.csa_kernel import rows_of
 from tests.graphs.small import graph_of
@@ -205,7 +204,7 @@ def test_the_factor_of_half_precision_logits_has_single_precision():
 
 @pytest.mark.parametrize("form", ["factorised", "direct", "chunked", "fused"])
 def test_a_batch_without_graphs_has_no_predictions(form):
-    config = CGTConfig(num_layers=1, form=form)
-    batch = collate(encode([graph_of(3, [(0, 1)])], AddRandomWalks(20)))
+    config = replace(RINGED, num_layers=1, form=form)
+    batch = collate(encoded(graph_of(3, [(0, 1)]), dtype=torch.float32))
     none = torch.tensor([], dtype=torch.int64)
     assert CGT(config).eval()(batch.select(none)).shape == (0,)

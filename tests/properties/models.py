@@ -213,10 +213,14 @@ MODELS = {
 }
 
 
+def is_nightly() -> bool:
+    return settings.default.max_examples > 100
+
+
 def enough(share: float = 1.0) -> settings:
     """A share of 20 examples, or of the nightly profile's number; 2 at least."""
-    most = settings.default.max_examples
-    return settings(max_examples=max(2, round(share * (most if most > 100 else 20))))
+    most = settings.default.max_examples if is_nightly() else 20
+    return settings(max_examples=max(2, round(share * most)))
 
 
 def try_on_graphs(
