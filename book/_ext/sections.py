@@ -11,6 +11,8 @@ the reader types, with the stemmer that Sphinx brings for its own search.
 
 import json
 import re
+import zlib
+from base64 import b64encode
 from functools import cache
 from pathlib import Path
 
@@ -283,32 +285,38 @@ def write(app: Sphinx, error: Exception | None) -> None:
     ]
     files = [captions_of(app, page) for page in sorted(pages)]
     captions = [each for file in files for each in json.loads(file.read_text(encoding="utf-8"))]
-    listed = (("SECTIONS", sections), ("CAPTIONS", captions), ("EQUATIONS", of_ledger))
-    lines = [f"const {name} = unpacked({packed(of)});\n" for name, of in listed]
+    packed = [by_page(each) for each in (sections, captions, of_ledger)]
+    text = json.dumps(packed, ensure_ascii=False, separators=(",", ":"))
+    deflated = b64encode(zlib.compress(text.encode(), level=9)).decode()
     file = Path(app.outdir, "_static", "sections.js")
-    file.write_text(UNPACK + "".join(lines), encoding="utf-8")
+    file.write_text(UNPACK % deflated, encoding="utf-8")
 
 
-UNPACK = """const unpacked = (pages) => pages.flatMap(([file, page, sections]) =>
-  sections.map(([id, title, text, more]) =>
-    ({ page, title, url: `${file}.html${id && "#"}${id}`, text, ...more })));
+UNPACK = """let SECTIONS, CAPTIONS, EQUATIONS;
+const sectionsReady = (async () => {
+  const deflated = Uint8Array.from(atob("%s"), (byte) => byte.charCodeAt(0));
+  const inflated = new Blob([deflated]).stream().pipeThrough(new DecompressionStream("deflate"));
+  [SECTIONS, CAPTIONS, EQUATIONS] = (await new Response(inflated).json()).map((pages) =>
+    pages.flatMap(([file, page, sections]) => sections.map(([id, title, text, more]) =>
+      ({ page, title, url: `${file}.html${id && "#"}${id}`, text, ...more }))));
+})();
 """
-"""Gives each section the keys that ``search.js`` reads."""
+"""Inflates the sections and gives each the keys that ``search.js`` reads. Deflated in the file,
+they are small also where a server does not compress what it sends."""
 
 
-def packed(sections: list[dict]) -> str:
-    """Sections as JSON, by page: the file and title of the page once, then each section’s own."""
+def by_page(sections: list[dict]) -> list[list]:
+    """For each page its file and title once, then each section’s own."""
     common = {"page", "title", "url", "text"}
-    by_page: dict[tuple[str, str], list] = {}
+    pages: dict[tuple[str, str], list] = {}
     for section in sections:
         file, _, name = section["url"].partition(".html")
         more = {key: value for key, value in section.items() if key not in common and value}
         own = [name.removeprefix("#"), section["title"], section["text"]]
         if more:
             own.append(more)
-        by_page.setdefault((file, section["page"]), []).append(own)
-    pages = [[*page, own] for page, own in by_page.items()]
-    return json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
+        pages.setdefault((file, section["page"]), []).append(own)
+    return [[*page, own] for page, own in pages.items()]
 
 
 def setup(app: Sphinx) -> dict:

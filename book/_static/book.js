@@ -476,7 +476,7 @@ const load = (name) => loadFrom(`${root()}_static/${name}.js`);
 let searching = null;
 let canAnswer = false;
 const prepareSearch = () => (searching ??= Promise.all(["language_data", "sections", "search"].map(load))
-  .then(() => { canAnswer = true; }));
+  .then(() => sectionsReady).then(() => { canAnswer = true; }));
 
 /** Leaves only this in a place for answers, in a line that is read out when it changes. search.js uses it. */
 function announced(place, words) {

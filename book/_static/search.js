@@ -134,12 +134,15 @@ function apart(word, has) {
   return null;
 }
 
+/** Whether a word of the book is so short that many others begin with it, to which it is not related: "pe", "gat". */
+const isShortName = (word) => word.length < 4 && indexed().known.has(word);
+
 /** For each word that is asked for, the words of the book that count as it; `slips` are filled with
     the words that were read as others. */
 function terms(query, slips = []) {
   const { vocabulary, inCode } = indexed();
   const likeIn = (words, word) => words.filter((other) =>
-    (word.length > 1 && other.startsWith(word)) || stem(other) === stem(word));
+    (!isShortName(word) && word.length > 1 && other.startsWith(word)) || stem(other) === stem(word));
   const like = (word) => {
     const found = likeIn(vocabulary, word);
     return found.length ? found : likeIn(inCode, word);
@@ -237,6 +240,7 @@ const LEADS = [
   [/^reproduc/, "book/results/index.html", "book/results/index.html#run-one-yourself"],
   [/^(how to )?cite|^citation|^references$|^bibliography$/, "book/bibliography.html"],
   [/^which (model|layer)/, "book/which_model.html"],
+  [/^pes?$/, "book/glossary.html#term-positional-encoding", "notebooks/04_positional_encodings.html"],
   [/^lap.?pe$|^laplacian pe$/, "notebooks/04_positional_encodings.html#the-laplacian"],
   [/^svd$|^singular v/, "notebooks/07_egt.html#singular-vectors"],
   [/^mpnns?$/, "notebooks/03_message_passing.html"],
@@ -529,9 +533,10 @@ function sectionsWith(question, slips, missing) {
   };
   // First what defines the term that is asked for, in the glossary and where a chapter introduces it.
   const first = new Map();
-  for (const { section, names } of indexed().sections) {
-    const how = naming(names, phrase);
-    if (!how) continue;
+  const named = indexed().sections.map((each) => ({ section: each.section, how: naming(each.names, phrase) }));
+  const least = isShortName(phrase) || named.some(({ how }) => how === 2) ? 2 : 1;  // "gate" is not meant as the beginning of "GatedGCN"
+  for (const { section, how } of named) {
+    if (how < least) continue;
     first.set(section.url, 2000 * how);
     if (section.introduced) first.set(section.introduced, Math.max(first.get(section.introduced) ?? 0, 2000 * how - 1000));
   }

@@ -1,6 +1,9 @@
 """What the search knows of the pages, from one build to the next."""
 
 import json
+import re
+import zlib
+from base64 import b64decode
 from types import SimpleNamespace
 
 from book._ext import sections
@@ -26,9 +29,27 @@ def test_packed_sections_have_the_file_and_title_of_a_page_once():
         {"page": "One", "title": "1.1 More", "url": "a/one.html#more", "text": "u", "code": True},
         {"page": "Two", "title": "x", "url": "b.html#x", "text": "", "introduced": None},
     ]
-    assert json.loads(sections.packed(given)) == [
+    assert sections.by_page(given) == [
         ["a/one", "One", [["", "One", "t"], ["more", "1.1 More", "u", {"code": True}]]],
         ["b", "Two", [["x", "x", ""]]],
+    ]
+
+
+def test_the_script_of_the_search_inflates_to_the_sections(tmp_path):
+    found = {"page": "One", "title": "1.1 More", "url": "one.html#more", "text": "π and more"}
+    env = SimpleNamespace(sections_of_pages={"one": [found]})
+    app = SimpleNamespace(
+        builder=SimpleNamespace(format="html"), env=env, outdir=tmp_path, doctreedir=tmp_path
+    )
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "one.captions.json").write_text("[]", encoding="utf-8")
+    sections.write(app, None)
+    script = (tmp_path / "_static/sections.js").read_text(encoding="utf-8")
+    deflated = b64decode(re.search(r'atob\("([^"]+)"\)', script)[1])
+    assert json.loads(zlib.decompress(deflated)) == [
+        [["one", "One", [["more", "1.1 More", "π and more"]]]],
+        [],
+        [],
     ]
 
 
