@@ -6,8 +6,8 @@ gtcourse.colors = (function () {
   const STOPS = {
     light: { weight: ["#f0ece4", "#f4d09c", "#eda85a", "#e07f2a", "#c25507"],
       number: ["#1f6cb0", "#8fb9dd", "#f0ece4", "#eeb57e", "#c25507"] },
-    dark: { weight: ["#33363e", "#6f4529", "#a8642a", "#dc8f3f", "#ffd08c"],
-      number: ["#a5d6ff", "#3f77a8", "#33363e", "#8b5429", "#ffd08c"] },
+    dark: { weight: ["#33363e", "#6f4529", "#a8642a", "#dc8f3f", "#ffb94f"],
+      number: ["#a5d6ff", "#3f77a8", "#33363e", "#8b5429", "#ffb94f"] },
   };
 
   const mode = () => {

@@ -294,6 +294,9 @@ gtcourse.look = (function () {
     .panel + .panel { border-color: var(--second); }
     .panel h2 b { font-size: 1rem; }
     .choose { display: flex; flex-wrap: wrap; gap: .3rem .4rem; align-items: center; font-size: .84375rem; margin-bottom: .3rem; }
+    .choose button { position: absolute; top: .2rem; right: 0; min-width: 1.8rem; padding: 0 .4rem; font-size: 1.125rem; line-height: 1.4; }
+    .panel + .panel { position: relative; }
+    .panel + .panel h2 { padding-right: 3rem; }
     .halves { display: grid; grid-template-columns: minmax(0, 5fr) minmax(0, 7fr); gap: .6rem; align-items: start; }
     .panel .path li { grid-template-columns: 7.2rem minmax(0, 1fr) auto; }
     .path .whole { display: block; padding: .3rem .4rem; }
@@ -397,7 +400,11 @@ gtcourse.look = (function () {
       .row :is(button, select), .chips button { min-height: 2.25rem; }
       .row label { min-height: 1.9rem; }
       /* A finger is 44 pixels wide; the tour leaves less room. */
-      .frame:not(:has(.tour p)) :is(.row button, .row label, .row select, .chips button, .legend select, .made > button, .path button), .models button, .bar select, .own > *, .picker > summary, .tour button, .more, .begin, .under button, .picks select, .choose select { min-height: 2.75rem; }
+      .frame:not(:has(.tour p)) :is(.row button, .row label, .row select, .chips button, .legend select, .made > button, .path button), .models button, .bar select, .own > *, .picker > summary, .tour button, .more, .begin, .under button, .picks select, .choose :is(select, button) { min-height: 2.75rem; min-width: 2.75rem; }
+      .choose small { flex-basis: 100%; }
+      .choose select { flex: 1 1 5.4rem; min-width: 0; }
+      .choose [data-model-of] { flex: 1.3 1 7rem; }
+      .frame:not(:has(.tour p)) .path li:not(.trail, .steps) { min-height: 1.75rem; }  /* nearer to the rows that a finger presses */
       .frame:not(:has(.tour p)) .row .flip { min-width: 2.75rem; margin: 0; }
       .path button, .path .fold { margin-block: 0; }
       .picks { display: flex; flex-wrap: wrap; gap: .3rem .8rem; align-items: center; margin-top: .3rem; font-size: .84375rem; }

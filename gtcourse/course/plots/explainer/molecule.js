@@ -72,12 +72,14 @@ gtcourse.molecule = (function () {
     const fits = (2 * radius + 2) / (0.62 * Math.max(...names.map((name) => name.length)));
     const wide = fits < SMALLEST;
     const size = wide ? font : Math.min(font, fits);
+    /** A name that its disc barely holds is as wide as the disc, so that it never touches that of a neighbour. */
+    const squeezed = (name) => (!wide && 0.66 * name.length * size > 2 * radius - 1 ? ` textLength="${(2 * radius - 1).toFixed(1)}" lengthAdjust="spacingAndGlyphs"` : "");
     const circles = spots.map(([x, y]) => `<circle cx="${x}" cy="${y}" r="${radius.toFixed(1)}"`);
     return `<svg viewBox="0 0 ${width} ${height}" role="group" aria-label="the molecule">${bonds(molecule, at, bond)}
       ${circles.map((circle) => `${circle} class="disc" stroke="currentColor" stroke-opacity=".45"/>`).join("")}
       ${circles.map((circle, i) => `${circle} class="atom" data-atom="${i}" role="button" tabindex="-1"
         aria-pressed="false" aria-label="atom ${i}, ${molecule.symbols[i]}"/>`).join("")}
-      ${names.map((name, i) => `<text class="name" font-size="${size.toFixed(1)}" text-anchor="middle" dominant-baseline="central"
+      ${names.map((name, i) => `<text class="name" font-size="${size.toFixed(1)}"${squeezed(name)} text-anchor="middle" dominant-baseline="central"
         x="${spots[i][0]}" y="${spots[i][1]}">${wide ? name.replace(/\d+$/, "") : name}</text>`).join("")}</svg>`;
   }
 

@@ -21,6 +21,7 @@ gtcourse.smiles = (function () {
   const LARGEST_RING = 18;
   // In lengths of a bond: a drawing that is folded, without a ring and with one, and the room between its rows.
   const [LONG_CHAIN, LONG, APART] = [12, 18, 1.9];
+  const [CLOSE, ROUNDS] = [0.85, 20];  // atoms nearer than this are pushed apart, so often
   const BOX = [340, 230];  // pixels, about those of a molecule
 
   const fault = (sentence) => { throw new Error(sentence); };
@@ -546,7 +547,7 @@ gtcourse.smiles = (function () {
         if (i !== j) target[i * n + j] = Math.sin(Math.PI * Math.abs(at - to) / m) / Math.sin(Math.PI / m);
       }));
     }
-    return folded(spread(starts(n, distance), target, n), rings.length ? LONG : LONG_CHAIN).map((place) => place.map((x) => Math.round(100 * x) / 100));
+    return loosened(folded(spread(starts(n, distance), target, n), rings.length ? LONG : LONG_CHAIN)).map((place) => place.map((x) => Math.round(100 * x) / 100));
   }
 
   /** Where the search for places begins: six spirals, and the longest path stretched out. */
@@ -631,6 +632,24 @@ gtcourse.smiles = (function () {
       const [u, v] = beyond > 0 ? [row(rows) + out * Math.sin(beyond), radius - out * Math.cos(beyond)] : [along, sign * across];
       return [sign > 0 ? u : row(rows) - u, v + 2 * radius * which];
     });
+  }
+
+  /** Atoms that lie on each other, as inside a narrow bend, are pushed apart. */
+  function loosened(at) {
+    const places = at.map((place) => [...place]);
+    for (let round = 0; round < ROUNDS; round++) {
+      for (let i = 0; i < places.length; i++) {
+        for (let j = 0; j < i; j++) {
+          const [dx, dy] = [0, 1].map((axis) => places[i][axis] - places[j][axis]);
+          const length = Math.hypot(dx, dy) || 1e-3;
+          if (length >= CLOSE) continue;
+          const by = (CLOSE - length) / 2 / length;
+          places[i] = [places[i][0] + by * dx, places[i][1] + by * dy];
+          places[j] = [places[j][0] - by * dx, places[j][1] - by * dy];
+        }
+      }
+    }
+    return places;
   }
 
   /** The molecule of a SMILES string, as the models and the page read it. */

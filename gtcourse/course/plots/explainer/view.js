@@ -395,7 +395,7 @@
       const heading = state.beside ? `<span class="long">penalised logP · </span>${about().title}` : '<span class="what">penalised logP</span>';
       find(".prediction").innerHTML = `${heading} ${moved ? `${number(before.prediction, 2)} → ` : ""}<b>${number(now, 2)}</b>
         ${state.beside ? `· ${ABOUT[state.beside.kind].title} <b>${number(other.prediction, 2)}</b>` : ""}
-        ${value === null ? "<small>· exact: needs RDKit</small>" : `<span class="${isWhole() ? "" : "of-whole"}">· exact ${number(value, 2)}</span>`}`;
+        ${value === null ? '<small class="long">· exact: needs RDKit</small>' : `<span class="${isWhole() ? "" : "of-whole"}">· exact ${number(value, 2)}</span>`}`;
       const values = data.molecules.map((molecule) => molecule.value);
       const others = moved || state.beside ? [] : Object.entries(state.molecule.predictions ?? {}).filter(([kind, by]) => kind !== state.model.kind && by !== null);
       const shown = [now, before.prediction, other?.prediction ?? now];  // of the reader's molecules and changes, some lie beyond the others
@@ -1118,10 +1118,13 @@
       }
       const choice = (which, name, count, panel) => `<select data-panel="${panel}" data-which="${which}" aria-label="${name} of ${panel ? "the second" : "the first"} model">${
         Array.from({ length: count }, (_, at) => `<option value="${at}">${name} ${at + 1}</option>`).join("")}</select>`;
+      const models = (panel) => `<select data-model-of="${panel}" aria-label="${panel ? "the second" : "the first"} model">${
+        data.models.map((model, at) => `<option value="${at}">${ABOUT[model.kind].title}</option>`).join("")}</select>`;
       place.innerHTML = [one(), two()].map(({ model, run }, panel) => {
         const count = run.layers[0].attention.length / (n() + run.first) ** 2;
         return `<section class="panel" aria-label="${ABOUT[model.kind].title}"><h2></h2>
-          <div class="choose">${choice("layer", "layer", run.layers.length, panel)}${choice("channel", ABOUT[model.kind].weights, count, panel)}<small class="quiet">${ABOUT[model.kind].source}</small></div>
+          <div class="choose">${models(panel)}${choice("layer", "layer", run.layers.length, panel)}${choice("channel", ABOUT[model.kind].weights, count, panel)}${
+            panel ? '<button data-act="alone" aria-label="show one model alone" title="Show one model alone">×</button>' : ""}<small class="quiet">${ABOUT[model.kind].source}</small></div>
           <div class="halves"><div class="drawing"></div><ol class="path"></ol></div>
           <p class="says-row"></p><div class="bars" tabindex="0" role="group" aria-label="weights of the chosen atom: arrow keys choose the atom that it attends to"></div></section>`;
       }).join("");
@@ -1160,6 +1163,7 @@
       const changed = view.run === result && Math.abs(result.prediction - before.prediction) > 5e-4 ? " (changed)" : "";
       of("h2").innerHTML = `${title}${changed} <small class="quiet">predicts <b>${number(run.prediction, 2)}</b>${off}${
         model.error ? `; test MAE ${number(model.error, 2)}` : ""}</small>`;
+      of("[data-model-of]").value = data.models.indexOf(model);
       of('[data-which="layer"]').value = at;
       of('[data-which="channel"]').value = channel;
       const found = state.effects ? effectsOf(view) : row?.slice(run.first) ?? [];
@@ -1560,6 +1564,10 @@
         state.removed.delete(state.molecule);
         recalculate();
         find(".chips").focus({ preventScroll: true });
+      } else if (act === "alone") {
+        compareWith(null);
+        find(".of-pair").scrollIntoView({ block: "nearest" });
+        find("[data-beside]").focus({ preventScroll: true });
       } else if (act === "more") target.setAttribute("aria-expanded", find(".frame").classList.toggle("all"));
       else if (act === "link") copyLink(target);
       else if (act === "marks") {
@@ -1633,13 +1641,34 @@
     });
 
     find(".two").addEventListener("change", ({ target }) => {
-      const { panel, which } = target.dataset;
+      const { panel, which, modelOf } = target.dataset;
+      if (modelOf !== undefined) return changeModel(Number(modelOf), data.models[target.value]);
       if (which === undefined) return;
       const of = panel === "0" ? state : state.second;
       of[which] = Number(target.value);
       drawChanges();
       draw();
     });
+
+    /** Another model in the panel of one of two; what the reader sees of this panel stays where it is. */
+    async function changeModel(panel, model) {
+      const part = () => find(`[data-model-of="${panel}"]`);
+      const top = part().getBoundingClientRect().top;
+      try {
+        if (panel) await compareWith(model);
+        else await choose(model);
+      } catch {
+        part().value = data.models.indexOf(panel ? state.beside : state.model);  // not loaded
+      }
+      part().focus({ preventScroll: true });
+      scrollBy({ top: part().getBoundingClientRect().top - top, behavior: "instant" });
+    }
+
+    async function compareWith(model) {
+      const against = model ? await fetched(model) : null;
+      Object.assign(state, { beside: against, second: startOf(against) });
+      start();
+    }
 
     find(".picks").addEventListener("change", ({ target }) => {
       state.scope = "weight";
@@ -1653,11 +1682,7 @@
       remember();
     });
 
-    find("[data-beside]").addEventListener("change", async ({ target }) => {
-      const against = target.value === "" ? null : await fetched(data.models[target.value]);
-      Object.assign(state, { beside: against, second: startOf(against) });
-      start();
-    });
+    find("[data-beside]").addEventListener("change", ({ target }) => compareWith(data.models[target.value]));
 
     root.addEventListener("keydown", (event) => {
       const [down, right] = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key] || [0, 0];
