@@ -219,6 +219,7 @@ function nameArrows() {
 // The list of the book's pages opens where this page is, or else at its top. The theme leaves it where it was
 // on the page before.
 function showPageInList() {
+  document.getElementById("pst-secondary-sidebar-modal")?.addEventListener("click", closeForLink);
   const show = () => {
     const entry = [...document.querySelectorAll(".bd-links a.current")].at(-1);
     const list = entry?.closest(".bd-sidebar-primary, dialog");
@@ -330,17 +331,86 @@ function showWhere() {
   const title = button("section", "", ".secondary-toggle");
   const pages = button("pages", "Pages of the book", ".primary-toggle");
   const search = button("find", "Search", ".search-button");
+  const next = element("button", { type: "button", className: "next" });
+  const back = element("button", { type: "button", className: "back", hidden: true });
   pages.innerHTML = '<span class="fa-solid fa-bars"></span>';
   search.innerHTML = '<span class="fa-solid fa-magnifying-glass"></span>';
+  next.innerHTML = '<span class="fa-solid fa-chevron-down"></span>';
+  back.textContent = "↩";
   title.removeAttribute("aria-label");
   title.append(element("span", {}), element("span", { className: "fa-solid fa-list", ariaHidden: "true" }));
-  bar.append(pages, title, search);
+  bar.append(back, pages, title, next, search);
   theirs.after(bar);
   document.documentElement.classList.add("has-where");
+  const links = [...document.querySelectorAll(".bd-sidebar-secondary .nav-link[href^='#']")];
+  let here = null;
+  let left = null;  // the place that a link has led away from: how far down it was, and what the reader sees instead
+  const isLeftOut = (section) => document.documentElement.classList.contains(CORE_ONLY) && section.closest("section.deeper:not(.open)");
+  const nextOf = (entry) => links.slice(links.indexOf(entry) + 1).find((link) => {
+    const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+    return section?.offsetParent && !isLeftOut(section);
+  });
+  const setLeft = (place) => {
+    left = place;
+    back.hidden = !left;
+    if (left) back.ariaLabel = `Back to where you were: ${left.name}`;
+  };
+  next.addEventListener("click", () => location.replace(nextOf(here).hash));
+  back.addEventListener("click", () => {
+    scrollTo({ top: left.y });
+    setLeft(null);
+    title.focus({ preventScroll: true });
+  });
+  addEventListener("click", ({ target }) => {
+    const link = target.closest("a");
+    if (link?.hash && link.href.split("#")[0] === location.href.split("#")[0] && here)
+      setLeft({ y: scrollY, name: here.textContent.trim() });
+  }, { capture: true });
   watchSections((entry) => {
     bar.hidden = !entry || theirs.getBoundingClientRect().bottom > 0;
     const words = entry?.textContent.trim() ?? "Contents";  // hidden then, but a button has a name
     if (title.firstChild.textContent !== words) title.firstChild.textContent = words;
+    here = entry;
+    const following = nextOf(entry);
+    next.hidden = !following;
+    if (following) next.ariaLabel = `Next section: ${following.textContent.trim()}`;
+    if (!left) return;
+    left.to ??= entry;
+    if (entry !== left.to || Math.abs(scrollY - left.y) < innerHeight / 2) setLeft(null);  // the reader has gone on, or back
+  });
+}
+
+// A reader who comes back to a long page is offered the section that was left. The offer goes at the first step
+// into the page.
+const PLACES = "places";
+const MOST_PLACES = 40;  // pages that are remembered, the latest
+
+function offerPlace() {
+  const links = [...document.querySelectorAll(".bd-sidebar-secondary .nav-link[href^='#']")];
+  if (!storage || !/\/notebooks\/\d/.test(location.pathname) || links.length < 4) return;
+  let places = {};
+  try {
+    places = JSON.parse(storage.getItem(PLACES)) ?? {};
+  } catch { /* what something else has stored */ }
+  const { [location.pathname]: hash, ...others } = places;
+  const at = links.findIndex((link) => link.hash === hash);
+  if (at > 0 && at < links.length - 1 && !location.hash && scrollY < innerHeight / 2) {
+    const offer = element("p", { className: "left-off d-print-none" });
+    const close = element("button", { type: "button", textContent: "×", ariaLabel: "Close" });
+    offer.append("You were at ", element("a", { href: hash, textContent: links[at].textContent.trim() }), close);
+    document.querySelector(".bd-article").prepend(offer);
+    const remove = () => offer.remove();
+    offer.addEventListener("click", remove);
+    addEventListener("scroll", () => scrollY > innerHeight && remove(), { passive: true });
+  }
+  let stored = null;
+  watchSections((entry) => {
+    if (!entry || entry === stored || (links.indexOf(entry) < 1 && !hash)) return;
+    stored = entry;
+    const kept = Object.entries(others).slice(1 - MOST_PLACES);
+    try {
+      storage.setItem(PLACES, JSON.stringify(Object.fromEntries([...kept, [location.pathname, entry.hash]])));
+    } catch { /* a browser whose storage is full offers nothing */ }
   });
 }
 
@@ -411,7 +481,8 @@ function openCode() {
 }
 
 // A field that leaves, of the terms or the rows of tables in its section, only those with all of its words.
-// A section in it whose table has no row left is hidden with the table.
+// A section in it whose table has no row left is hidden with the table. A word that names rows, in their first
+// column or in the heading above them, is not looked for in other columns, unless the reader asks for these.
 function addFilter() {
   const place = document.querySelector(".bd-article .filter");
   if (!place) return;
@@ -420,20 +491,61 @@ function addFilter() {
   const rows = [...scope.querySelectorAll(":is(table tbody tr, dl.glossary dt)")]
     .map((row) => (what === "terms" ? [row, row.nextElementSibling] : [row]));
   const sections = new Set(rows.map(([row]) => row.closest("section")).filter((section) => section !== scope));
+  const written = (parts) => parts.map((each) => each.textContent).join("\n").toLowerCase();
+  const headings = new Map([...sections].map((section) => [section, section.querySelector("h2, h3, h4")]));
+  const texts = rows.map((row) => {
+    const heading = headings.get(row[0].closest("section"));
+    return { all: written(row), name: what === "terms" ? "" : written([row[0].cells[0], ...(heading ? [heading] : [])]) };
+  });
   const label = Object.assign(document.createElement("label"),
     { textContent: `Filter ${what} ` });
   const field = Object.assign(document.createElement("input"), { type: "search" });
   const count = Object.assign(document.createElement("output"), { textContent: "" });
+  const wider = element("button", { type: "button", className: "wider", hidden: true });
   label.append(field);
-  place.append(label, " ", count);
-  field.addEventListener("input", () => {
-    const words = field.value.toLowerCase().split(/\s+/);
-    const fits = (row) => words.every((word) =>
-      row.some((each) => each.textContent.toLowerCase().includes(word)));
-    rows.forEach((row) => row.forEach((each) => { each.hidden = !fits(row); }));
+  place.append(label, " ", count, " ", wider);
+  let everywhere = false;
+  const filter = () => {
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const naming = new Set(words.filter((word) => texts.some(({ name }) => name.includes(word))));
+    const inAll = texts.map(({ all, name }) => words.every((word) => all.includes(word) || name.includes(word)));
+    const byName = texts.map(({ name }, at) => inAll[at] && words.every((word) => !naming.has(word) || name.includes(word)));
+    const total = (fits) => fits.filter(Boolean).length;
+    const fits = everywhere || !total(byName) ? inAll : byName;
+    rows.forEach((row, at) => row.forEach((each) => { each.hidden = !fits[at]; }));
     sections.forEach((section) => { section.hidden = !section.querySelector(":is(tbody tr, dt):not([hidden])"); });
-    count.textContent = `${rows.filter(fits).length} of ${rows.length} ${what}`;
+    count.textContent = total(fits) ? `${total(fits)} of ${rows.length} ${what}` : `No ${what.slice(0, -1)} has all of this. Try fewer letters or another word.`;
+    wider.hidden = total(inAll) === total(byName) || !total(byName);
+    wider.textContent = everywhere ? `Only the ${total(byName)} that are called so` : `Also the ${total(inAll) - total(byName)} with this in another column`;
+    markWords(rows.filter((_, at) => fits[at]).flat(), words);
+  };
+  field.addEventListener("input", () => {
+    everywhere = false;
+    filter();
   });
+  wider.addEventListener("click", () => {
+    everywhere = !everywhere;
+    filter();
+  });
+}
+
+/** Marks words in parts of the page, in browsers that can do so without changing it. */
+function markWords(parts, words) {
+  if (!CSS.highlights) return;
+  const found = [];
+  for (const part of parts) {
+    const texts = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const text = texts.currentNode.data.toLowerCase();
+      for (const word of words) {
+        for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
+          const range = new StaticRange({ startContainer: texts.currentNode, startOffset: at, endContainer: texts.currentNode, endOffset: at + word.length });
+          found.push(range);
+        }
+      }
+    }
+  }
+  CSS.highlights.set("filtered", new Highlight(...found));
 }
 
 // On a page that asks for it, a table is sorted by the column whose head is pressed.
@@ -530,8 +642,8 @@ function searchWhileTyping() {
   }
 }
 
-// A result on the same page loads no page, so the dialog would stay over it. The reader is then at the result, and
-// not at the button of the search.
+// A result on the same page loads no page, so the dialog would stay over it, as would a phone's list of contents.
+// The reader is then at the result, and not at the button of the search.
 const FOLLOWED = "followed";
 
 function closeForLink(event) {
@@ -669,6 +781,7 @@ function readOutAtRest() {
 window.bookReady = new Promise((done) => addEventListener("DOMContentLoaded", () => {
   offerMoreButtons();
   showWhere();
+  offerPlace();
   enlargeFigures();
   nameArrows();
   offerCore();
