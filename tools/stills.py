@@ -38,6 +38,7 @@ QUIET = """
 .guessing .answer { visibility: visible !important; }
 #score input { visibility: hidden !important; }
 .picture, #twins { border: 0 !important; min-height: 0 !important; padding: 0 !important; }
+.picture :is(.said, .one) { min-height: 0 !important; }
 """
 
 # The explainer alone, as wide as the Readme shows it.

@@ -67,7 +67,7 @@
       const shown = cells(head.name);
       weights.forEach((weight, j) => {
         const color = ofWeight(weight);
-        shown[j].textContent = number(weight, 2);
+        shown[j].textContent = number(weight, 2).replace(/^([01])\.00$/, "$1");  // 1.00 and 0.00 would touch on a phone
         shown[j].style.background = css(color);
         shown[j].style.color = ink(color);
         shown[j].classList.toggle("asked", j + 1 === dial);

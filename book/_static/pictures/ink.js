@@ -5,8 +5,8 @@
   "use strict";
   const HEADS = { near: "head 1: neighbours", far: "head 2: all nodes", both: "both heads, averaged" };
   const SCALE = 100;
-  const RADIUS = 9;
-  const NAME = 62;  // half the width of a name with a share on a phone
+  const RADIUS = 11;
+  const NAME = 58;  // half the width of a name with a share on a phone
   const EDGE = 122;  // from the middle of a drawing to its side
   const FINGER = 22;  // the radius of a place to touch
 
