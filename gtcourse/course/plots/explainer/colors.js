@@ -18,19 +18,27 @@ gtcourse.colors = (function () {
   const stops = (kind) => STOPS[mode()][kind];
   const rgb = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
 
-  /** The colour of a share from 0 to 1 of a scale, [r, g, b]. */
-  function shade(kind, share) {
-    const all = stops(kind);
-    const place = Math.max(0, Math.min(share, 1)) * (all.length - 1);
-    const below = Math.min(Math.floor(place), all.length - 2);
-    const [low, high] = [rgb(all[below]), rgb(all[below + 1])];
-    return low.map((x, c) => Math.round(x + (place - below) * (high[c] - x)));
+  /** A scale in the page's mode: the colour of a share from 0 to 1, [r, g, b]. Who colours many shares asks for it once. */
+  function scale(kind) {
+    const all = stops(kind).map(rgb);
+    return (share) => {
+      const place = Math.max(0, Math.min(share, 1)) * (all.length - 1);
+      const below = Math.min(Math.floor(place), all.length - 2);
+      const [low, high] = [all[below], all[below + 1]];
+      return low.map((x, c) => Math.round(x + (place - below) * (high[c] - x)));
+    };
   }
+
+  const shade = (kind, share) => scale(kind)(share);
 
   /** Where a weight stands on the colour scale, from 0 to 1: at its square root, so that small weights and
       large ones can both be told apart. The scale is the same for all maps, in the explainer and in the chapters. */
   const onScale = (weight) => Math.sqrt(Math.max(0, Math.min(1, weight)));
   const ofWeight = (weight) => shade("weight", onScale(weight));
+  const scaleOfWeights = () => {
+    const of = scale("weight");
+    return (weight) => of(onScale(weight));
+  };
 
   /** Black or white, whichever has the higher contrast on a colour. */
   function ink(color) {
@@ -49,9 +57,15 @@ gtcourse.colors = (function () {
   };
 
   function watch(redraw) {
-    new MutationObserver(redraw).observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    let last = mode();
+    const look = () => {  // the theme's script sets the mode again that the page has
+      if (mode() === last) return;
+      last = mode();
+      redraw();
+    };
+    new MutationObserver(look).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", look);
   }
 
-  return { css, ink, ofWeight, ofWeights, onScale, ramp, shade, watch };
+  return { css, ink, ofWeight, ofWeights, onScale, ramp, scale, scaleOfWeights, shade, watch };
 })();

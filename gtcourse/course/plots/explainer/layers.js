@@ -10,13 +10,15 @@ gtcourse.layers = (function () {
 
   /** x [rows, in] times W^T, W [out, in], plus b. */
   function linear(x, W, b) {
-    const [out, width] = W.shape;
+    const { data, shape: [out, width] } = W;
     const rows = x.length / width;
     const y = new Float64Array(rows * out);
     for (let r = 0; r < rows; r++) {
+      const from = r * width;
       for (let o = 0; o < out; o++) {
+        const weights = o * width;
         let sum = b ? b.data[o] : 0;
-        for (let k = 0; k < width; k++) sum += x[r * width + k] * W.data[o * width + k];
+        for (let k = 0; k < width; k++) sum += x[from + k] * data[weights + k];
         y[r * out + o] = sum;
       }
     }
@@ -30,11 +32,12 @@ gtcourse.layers = (function () {
     const d = weight.data.length;
     const y = new Float64Array(x.length);
     for (let r = 0; r < x.length; r += d) {
-      const row = x.subarray(r, r + d);
-      const mean = row.reduce((a, b) => a + b) / d;
-      const variance = row.reduce((a, b) => a + (b - mean) ** 2, 0) / d;
-      const scale = 1 / Math.sqrt(variance + eps);
-      for (let c = 0; c < d; c++) y[r + c] = (row[c] - mean) * scale * weight.data[c] + bias.data[c];
+      let [sum, squares] = [0, 0];
+      for (let c = 0; c < d; c++) sum += x[r + c];
+      const mean = sum / d;
+      for (let c = 0; c < d; c++) squares += (x[r + c] - mean) ** 2;
+      const scale = 1 / Math.sqrt(squares / d + eps);
+      for (let c = 0; c < d; c++) y[r + c] = (x[r + c] - mean) * scale * weight.data[c] + bias.data[c];
     }
     return y;
   }

@@ -4,16 +4,27 @@ gtcourse.look = (function () {
 
   const COLORS = { node: "#3b82c4", edge: "#d97706", bias: "#c2559b", gate: "#b8962e", value: "#199e77" };
 
-  const { shade } = gtcourse.colors;
+  const { scale, shade } = gtcourse.colors;
 
   const ofNumber = (value, limit) => shade("number", 0.5 + value / limit / 2);
+  const scaleOfNumbers = (limit) => {
+    const of = scale("number");
+    return (value) => of(0.5 + value / limit / 2);
+  };
 
   /** Numbers as pixels in rows of S, each with its colour. */
   function pixels(canvas, values, S, color) {
     [canvas.width, canvas.height] = [S, values.length / S];
     const context = canvas.getContext("2d");
     const image = context.createImageData(canvas.width, canvas.height);
-    values.forEach((value, at) => image.data.set([...color(value), 255], 4 * at));
+    const { data } = image;
+    values.forEach((value, at) => {
+      const [r, g, b] = color(value);
+      data[4 * at] = r;
+      data[4 * at + 1] = g;
+      data[4 * at + 2] = b;
+      data[4 * at + 3] = 255;
+    });
     context.putImageData(image, 0, 0);
   }
 
@@ -461,5 +472,5 @@ gtcourse.look = (function () {
       .path :is(.signed, .amount) { display: none; }
     }`;
 
-  return { ABOUT, COLORS, CSS, ofNumber, pixels, ramp };
+  return { ABOUT, COLORS, CSS, ofNumber, pixels, ramp, scaleOfNumbers };
 })();

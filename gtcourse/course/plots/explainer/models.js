@@ -48,7 +48,15 @@ gtcourse.models = (function () {
   /** Numbers cut off at a bound, which the model has or not: EGT's of the dot products, CSA's of the logits. */
   const bounded = (map, clip) => (clip ? map.map((value) => Math.max(-clip, Math.min(clip, value))) : map);
 
-  const sum = (...maps) => maps[0].map((_, at) => maps.reduce((total, map) => total + map[at], 0));
+  function sum(...maps) {
+    const total = maps[0].slice();
+    for (let at = 0; at < total.length; at++) {
+      let x = 0;
+      for (const map of maps) x += map[at];
+      total[at] = x;
+    }
+    return total;
+  }
 
   /** Which tokens are removed, [T]. */
   function removedTokens(changes, T, first) {
@@ -103,18 +111,19 @@ gtcourse.models = (function () {
       const bias = row(scalars, Math.min(distance + 1, scalars.shape[0] - 1))[head];
       return bias + (changes.shift[distance] || 0);
     });
-    const positions = w["bias.encodings.1.positions"].data; // [positions, H, H]
+    const positions = w["bias.encodings.1.positions"]; // [positions, H, H]
     const types = w["bias.encodings.1.edges.weight"];
-    const product = (place, type, head) => {
+    const E = types.shape[0];
+    const products = fill(positions.shape[0], E, (place, type, head) => {
       let total = 0;
-      row(types, type).forEach((x, k) => { total += x * positions[(place * H + k) * H + head]; });
+      row(types, type).forEach((x, k) => { total += x * positions.data[(place * H + k) * H + head]; });
       return total;
-    };
+    }, H); // [positions, E, H]
     const paths = molecule.paths.split(".");
     const edges = fill(H, T, (head, i, j) => {
       const path = i && j ? paths[pair(i, j)] : "";
       let total = 0;
-      for (let place = 0; place < path.length; place++) total += product(place, +path[place], head);
+      for (let place = 0; place < path.length; place++) total += products[(place * E + Number(path[place])) * H + head];
       return path.length ? total / path.length : 0;
     });
     const layers = [];
@@ -296,18 +305,17 @@ gtcourse.models = (function () {
     });
   }
 
-  /** CSA: Eqs. 5 to 9 and 12. Tokens are the atoms; a pair has a weight for each channel. */
-  function csa(model, molecule, changes) {
+  /** What CSA's layers are given: the atoms' h [T, d] and, of each pair, its values and the terms of E. */
+  function inputsOfCsa(model, molecule, off, perHead) {
     const w = model.weights;
     const [T, H] = [molecule.x.length, model.heads];
-    const removed = removedTokens(changes, T, 0);
     const steps = w["node_encoding.walks.projection.weight"].shape[1];
     const walks = randomWalks(molecule, steps);
     const back = stack(molecule.x.map((_, i) => walks.subarray((i * T + i) * steps, (i * T + i + 1) * steps)));
     const position = linear(batchNorm(back, w, "node_encoding.walks.norm"),
       w["node_encoding.walks.projection.weight"], w["node_encoding.walks.projection.bias"]);
     const wide = position.length / T;
-    let h = stack(molecule.x.map((x, i) => [...row(w["node_encoding.features.weight"], x),
+    const h = stack(molecule.x.map((x, i) => [...row(w["node_encoding.features.weight"], x),
       ...position.subarray(i * wide, (i + 1) * wide)]));
     const bonds = w["edge_encoding.bonds.edges.weight"];
     const rings = w["edge_encoding.bonds.no_edge.weight"].shape[0] > 1;
@@ -315,7 +323,7 @@ gtcourse.models = (function () {
     const relative = linear(walks, w["edge_encoding.relative.projection.weight"],
       w["edge_encoding.relative.projection.bias"]);
     const half = relative.length / (T * T);
-    const reads = rings && !changes.off.has("ring");
+    const reads = rings && !off;
     const bondOf = (type, pair, ring) => {
       if (type >= 0) return row(bonds, type + types * ring);
       return Math.floor(pair / T) === pair % T ? row(w["edge_encoding.bonds.itself.weight"], 0) :
@@ -341,7 +349,30 @@ gtcourse.models = (function () {
       ["walks", asMap(linear(linear(walks, w["edge_encoding.relative.projection.weight"]), ofWalks))],
     ];
     if (rings) terms.push(["ring", asMap(linear(withRings.map((x, at) => x - withoutRings[at]), ofBonds))]);
-    if (changes.perHead) terms = terms.map(([name, map]) => [name, meanOfHeads(map, K, T)]);
+    if (perHead) terms = terms.map(([name, map]) => [name, meanOfHeads(map, K, T)]);
+    return { h, values, terms };
+  }
+
+  const lastInputs = new WeakMap();  // of a CSA
+
+  /** A cut or a removed atom changes nothing of the inputs, which take most of the time, so the last ones are kept. */
+  function keptInputs(model, molecule, { off, perHead }) {
+    const of = [molecule, off.has("ring"), perHead];
+    const last = lastInputs.get(model);
+    if (last?.of.every((each, at) => each === of[at])) return last;
+    lastInputs.set(model, { of, ...inputsOfCsa(model, ...of) });
+    return lastInputs.get(model);
+  }
+
+  /** CSA: Eqs. 5 to 9 and 12. Tokens are the atoms; a pair has a weight for each channel. */
+  function csa(model, molecule, changes) {
+    const w = model.weights;
+    const [T, H] = [molecule.x.length, model.heads];
+    const removed = removedTokens(changes, T, 0);
+    const { values, terms, ...given } = keptInputs(model, molecule, changes);
+    let h = given.h;
+    const d = h.length / T;
+    const K = d / H;
     const bias = sum(...terms.map(([, map]) => map));
     const layers = [];
     for (let l = 0; l < model.layers; l++) {
@@ -373,16 +404,16 @@ gtcourse.models = (function () {
   /** Weights by name, {shape, data}: whole numbers of three bytes times the tensor's scale. In base64, the
       highest bytes of all numbers come before the middle ones and those before the lowest. */
   function unpack(model) {
-    const bytes = Uint8Array.from(atob(model.data), (letter) => letter.charCodeAt(0));
-    const count = bytes.length / 3;
-    const whole = (at) => ((bytes[at] << 24) | (bytes[count + at] << 16) | (bytes[2 * count + at] << 8)) >> 8;  // with its sign
+    const letters = atob(model.data);
+    const count = letters.length / 3;
+    const whole = (at) => ((letters.charCodeAt(at) << 24) | (letters.charCodeAt(count + at) << 16) | (letters.charCodeAt(2 * count + at) << 8)) >> 8;  // with its sign
     const weights = {};
     let start = 0;
     Object.entries(model.shapes).forEach(([name, shape], which) => {
-      const size = shape.reduce((a, b) => a * b, 1);
-      const from = start;
-      weights[name] = { shape, data: Float32Array.from({ length: size }, (_, at) => whole(from + at) * model.scales[which]) };
-      start += size;
+      const data = new Float32Array(shape.reduce((a, b) => a * b, 1));
+      for (let at = 0; at < data.length; at++) data[at] = whole(start + at) * model.scales[which];
+      weights[name] = { shape, data };
+      start += data.length;
     });
     return weights;
   }

@@ -11,8 +11,8 @@
   "use strict";
 
   const number = (x, digits = 3) => gtcourse.layers.number(Number(x.toFixed(digits)) || 0, digits);  // no −0.00
-  const { ABOUT, COLORS, CSS, ofNumber, pixels, ramp } = gtcourse.look;
-  const { css, ofWeight, onScale } = gtcourse.colors;
+  const { ABOUT, COLORS, CSS, ofNumber, pixels, ramp, scaleOfNumbers } = gtcourse.look;
+  const { css, ofWeight, onScale, scaleOfWeights } = gtcourse.colors;
   const EFFECT = 1;  // the contribution of an atom whose colour is full
   const HEIGHT = 250;  // of a molecule
   const SCOPES = ["weight", "layer", "model"];  // of what the molecule shows the weights
@@ -160,7 +160,7 @@
         await new Promise((idle) => (window.requestIdleCallback ?? setTimeout)(idle));
         const ready = await fetched(model).catch(() => null);  // the reader can still choose it
         if (molecule !== state.molecule) return void delete molecule.predictions;
-        molecule.predictions[model.kind] = ready ? gtcourse.models.run(ready, molecule, {}).prediction : null;
+        molecule.predictions[model.kind] = ready ? computeTrained(ready, molecule).prediction : null;
         showPredictions();
         drawPrediction();
       }
@@ -283,8 +283,20 @@
     const flyToMatrix = (canvas) => fly(boxOf(canvas), find(".cells"), pictureOf(canvas));
     const flyToPath = (from) => fly(from, find(".path .of-weight") ?? find(".of-pair"), css(ofWeight(mapOf(layer().attention)[state.i * tokens() + state.j])));
 
+    /** What a model computes of the molecule as it was trained; what it has computed once of the molecule shown is kept. */
+    let trained = { molecule: null, runs: new Map() };
+    function computeTrained(model, molecule = state.molecule) {
+      if (trained.molecule !== molecule) trained = { molecule, runs: new Map() };
+      if (!trained.runs.has(model)) trained.runs.set(model, gtcourse.models.run(model, molecule, {}));
+      return trained.runs.get(model);
+    }
+
+    const isChanged = ({ removed, shift, closed, flips, off, perHead, cut }) => perHead || Object.values(shift).some(Boolean) ||
+      [removed, closed, flips, off, cut].some((set) => set.size > 0);
+
     /** What a model computes. Nothing reads the row of a removed atom, so it is empty, as its column is. */
     function compute(model, changes) {
+      if (!isChanged(changes)) return computeTrained(model);
       const found = gtcourse.models.run(model, state.molecule, changes);
       const T = n() + found.first;
       for (const { attention } of found.layers) {
@@ -296,7 +308,7 @@
     }
 
     function calculate() {
-      before = compute(state.model, {});
+      before = computeTrained(state.model);
       dropUnknown();
       result = compute(state.model, changes());
       hover = null;
@@ -327,8 +339,8 @@
         [other, otherBefore] = [null, null];
         return;
       }
-      otherBefore = compute(state.beside, {});
-      other = removed().size ? compute(state.beside, { removed: removed() }) : otherBefore;
+      otherBefore = computeTrained(state.beside);
+      other = compute(state.beside, { ...gtcourse.models.unchanged(), removed: removed() });
       const channels = other.layers[0].attention.length / (n() + other.first) ** 2;
       state.second = { layer: Math.min(state.second.layer, other.layers.length - 1), channel: Math.min(state.second.channel, channels - 1) };
     }
@@ -675,7 +687,8 @@
 
     function drawFlow() {
       const T = tokens();
-      all(".flow canvas").forEach((canvas, at) => pixels(canvas, meanMap(result.layers[at], T), T, (value) => ofWeight(value)));
+      const color = scaleOfWeights();
+      all(".flow canvas").forEach((canvas, at) => pixels(canvas, meanMap(result.layers[at], T), T, color));
       pressOne(all(".flow [data-layer]"), state.layer);
       markDiffering(all(".flow [data-layer]"), otherLayers());
       find(".result").classList.toggle("differs", Math.abs(result.prediction - before.prediction) > 5e-4);
@@ -721,7 +734,8 @@
       const { weights } = about();
       find(".of-layer").innerHTML = `2 · Layer ${state.layer + 1} <small class="quiet">its ${channels()} ${weights}s${
         weights === "channel" ? `, ${channels() / state.model.heads} to a head` : ""}; choose one<span class="long">. Rows attend to columns</span></small>`;
-      all(".maps canvas").forEach((canvas, c) => pixels(canvas, layer().attention.subarray(c * T * T, (c + 1) * T * T), T, (value) => ofWeight(value)));
+      const color = scaleOfWeights();
+      all(".maps canvas").forEach((canvas, c) => pixels(canvas, slab(layer().attention, c, T), T, color));
       pressOne(all("[data-channel]"), state.channel);
       const was = before.layers[state.layer].attention;
       markDiffering(all("[data-channel]"), Array.from({ length: channels() }, (_, c) =>
@@ -762,7 +776,8 @@
     function drawMatrix() {
       const T = tokens();
       const map = mapOf(layer().attention);
-      find(".cells").childNodes.forEach((cell, at) => cell.setAttribute("fill", css(ofWeight(map[at]))));
+      const color = scaleOfWeights();
+      find(".cells").childNodes.forEach((cell, at) => cell.setAttribute("fill", css(color(map[at]))));
     }
 
     /** On a phone the squares are smaller than a finger: the row and the column are menus, too, with every weight of the row. */
@@ -1036,7 +1051,7 @@
     /** Draws the vectors of paths into the canvases of a place, in order. */
     const paintVectors = (place, vectors) => place.querySelectorAll(".vector").forEach((canvas, which) => {
       const [values, limit] = vectors[which];
-      pixels(canvas, values, values.length, (x) => ofNumber(x, limit));
+      pixels(canvas, values, values.length, scaleOfNumbers(limit));
     });
 
     const noPath = (words) => `<li class="none whole">${words}</li>`;
