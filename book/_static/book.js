@@ -340,7 +340,7 @@ function showWhere() {
   title.removeAttribute("aria-label");
   title.append(element("span", {}), element("span", { className: "fa-solid fa-list", ariaHidden: "true" }));
   bar.append(back, pages, title, next, search);
-  theirs.after(bar);
+  theirs.append(bar);  // beside it, the styles of the whole article would be computed again
   document.documentElement.classList.add("has-where");
   const links = [...document.querySelectorAll(".bd-sidebar-secondary .nav-link[href^='#']")];
   let here = null;
