@@ -21,7 +21,7 @@ from gtcourse.graphs.molecules import penalized_logp
 from gtcourse.interpret import leave_one_out
 from gtcourse.predict import load
 from tests.browser.visit import FRAMES, SMALL, show_in
-from tools.chromium import PHONE
+from tools.chromium import LAPTOP, PHONE
 from tools.paths import ROOT
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "CN1C(=O)CN=C(c2ccccc2)c2cc(Cl)ccc12", "C", "CCO"]
@@ -95,9 +95,10 @@ def test_without_its_bound_the_csa_with_bounded_logits_predicts_another_value(co
     assert abs(bounded - free) > 0.01
 
 
-TERMS = """([model, molecule]) => {
-  const [{ terms, logits }] = gtcourse.models.run(model, molecule, {}).layers;
-  return [terms.map(([name]) => name), terms.map(([, map]) => [...map]), [...logits]];
+TERMS = """(given) => {
+  const [{ terms, logits }] = gtcourse.models.run(...JSON.parse(given), {}).layers;
+  const maps = terms.map(([, map]) => [...map]);
+  return JSON.stringify([terms.map(([name]) => name), maps, [...logits]]);
 }"""
 
 
@@ -126,7 +127,7 @@ def test_the_terms_of_csas_pair_features_are_those_of_bonds_walks_and_rings(page
     page.set_content(f"<script>{explorer.code()[0]}</script>")
     predictor = load(name)
     given = [explorer.model(predictor), explorer.molecules({"": smiles})[0]]
-    names, maps, logits = page.evaluate(TERMS, given)
+    names, maps, logits = json.loads(page.evaluate(TERMS, json.dumps(given)))
     expected = terms_of(predictor, smiles)
     assert names == ["dot", *expected]
     assert ("ring" in names) == any(isinstance(each, AddRings) for each in predictor.transforms)
@@ -409,6 +410,11 @@ def test_the_steps_along_the_path_of_a_weight_add_up(page, name):
     assert max(faults) < 1e-9
 
 
+# Each press of these buttons draws all again, so only those that are shown are pressed.
+UNFOLD = """all => all.filter((button) => button.checkVisibility())
+  .forEach((button) => button.click())"""
+
+
 @pytest.fixture
 def explainer(page, book, errors):
     """Opens the page at an address's state."""
@@ -419,13 +425,38 @@ def explainer(page, book, errors):
         page.goto(f"{book}/book/explainer.html{said}")
         host = page.locator("#explainer")
         host.locator(".waiting").wait_for(state="hidden")
-        host.locator(".begin").evaluate_all("all => all.forEach((button) => button.click())")
+        host.locator(".begin").evaluate_all(UNFOLD)
         if (later := host.locator(".levels [data-unfold=later][aria-expanded=false]")).count():
             later.evaluate("button => button.click()")
             host.evaluate("host => host.shadowRoot.activeElement?.blur()")
         return host
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def visited(browser, book):
+    """Leads one page to an address's state, as a link below the explainer does.
+
+    It replaces the whole state but for the rows that a reader has unfolded. A load takes longer
+    than all that these tests read.
+    """
+    page = browser.new_page(viewport=LAPTOP, reduced_motion="reduce")
+    raised = []
+    page.on("pageerror", lambda error: raised.append(str(error)))
+    page.goto(f"{book}/book/explainer.html")
+    host = page.locator("#explainer")
+    host.locator(".waiting").wait_for(state="hidden")
+    host.locator("[data-unfold=later]").evaluate("button => button.click()")
+
+    def visit(said):
+        asked = page.evaluate("said => { location.hash = said; return location.hash; }", said)
+        page.wait_for_function("asked => location.hash !== asked", arg=asked)  # it writes its own
+        assert raised == []
+        return host
+
+    yield visit
+    page.close()
 
 
 def opened_in_short(page, book):
@@ -813,8 +844,8 @@ def predictions(host) -> list[float]:
         ("Clc1ccc2c(c1)C(c1ccccc1)=NCC(=O)N2C", "diazepam"),
     ],
 )
-def test_a_molecule_of_the_list_is_recognised_however_it_is_written(explainer, smiles, name):
-    host = explainer(f"#model=csa&smiles={quote(smiles)}")
+def test_a_molecule_of_the_list_is_recognised_however_it_is_written(visited, smiles, name):
+    host = visited(f"#model=csa&smiles={quote(smiles)}")
     expect(host.locator(".picker > summary")).to_have_text(name or "your molecule")
     said = host.locator(".prediction").inner_text()
     if name is None:
@@ -958,8 +989,8 @@ def test_the_softmax_of_a_path_names_the_power_and_the_sum_of_its_row(explainer)
 
 
 @pytest.mark.parametrize("kind", ["graphormer", "egt", "grpe", "csa"])
-def test_the_last_row_of_a_path_says_what_cutting_its_weight_changes(explainer, kind):
-    host = explainer(f"#model={kind}&molecule=aspirin&atom=C1&to=O3")
+def test_the_last_row_of_a_path_says_what_cutting_its_weight_changes(visited, kind):
+    host = visited(f"#model={kind}&molecule=aspirin&atom=C1&to=O3")
     predicted = host.locator(".prediction b")
     last = host.locator(".path li").last
     said = re.search(r": ([−\d.]+) \((?:([+−][\d.]+)|no change)\)", last.inner_text())
@@ -996,10 +1027,10 @@ def test_choosing_a_layer_shows_the_chosen_head_in_the_molecule(explainer):
 
 
 @pytest.mark.parametrize("kind", ["graphormer", "egt", "grpe", "csa"])
-def test_the_bars_of_a_path_show_how_far_each_layer_differs_without_its_weight(explainer, kind):
+def test_the_bars_of_a_path_show_how_far_each_layer_differs_without_its_weight(visited, kind):
     """For C1 and what is read out, as PyTorch computes it; after the cut, they stay as they are."""
     weight = f"channel={CHANNEL}" if kind == "csa" else f"head={HEAD}"
-    host = explainer(f"#model={kind}&molecule=aspirin&layer=1&{weight}&atom=C1&to=O3")
+    host = visited(f"#model={kind}&molecule=aspirin&layer=1&{weight}&atom=C1&to=O3")
     before, after = states(kind, cut=False), states(kind, cut=True)  # [layers, tokens, d]
     c1 = (before[:, 2], after[:, 2]) if kind in WITH_VIRTUAL_NODE else (before[:, 1], after[:, 1])
     expected = [share for each in (c1, read_out(kind, before, after)) for share in moved(*each)]
@@ -1027,8 +1058,8 @@ def test_the_rows_after_a_weight_are_folded_until_a_reader_asks(page, book, erro
 
 
 @pytest.mark.parametrize("kind", ["graphormer", "egt", "grpe", "csa"])
-def test_a_path_unfolds_to_the_dot_product_and_the_steps_of_its_layer(explainer, kind):
-    host = explainer(f"#model={kind}&molecule=aspirin&layer=2&atom=C1&to=O3")
+def test_a_path_unfolds_to_the_dot_product_and_the_steps_of_its_layer(visited, kind):
+    host = visited(f"#model={kind}&molecule=aspirin&layer=2&atom=C1&to=O3")
     rows = host.locator(".path li")
     shown = number_in(rows.first.locator(".number").inner_text())
     folded = rows.count()
@@ -1606,13 +1637,11 @@ def test_an_address_with_unknown_names_shows_the_default(explainer):
         ),
     ],
 )
-def test_an_address_counts_as_the_page_does_and_older_addresses_still_work(
-    explainer, page, older, newer
-):
+def test_an_address_counts_as_the_page_does_and_older_addresses_still_work(visited, older, newer):
     addresses = []
     for said in (older, newer):
-        explainer(f"#{said}&molecule=aspirin")
-        addresses.append(page.evaluate("location.hash"))
+        host = visited(f"#{said}&molecule=aspirin")
+        addresses.append(host.evaluate("() => location.hash"))
     assert addresses[0] == addresses[1]
     written = dict(parse_qsl(addresses[0][1:]))
     assert dict(parse_qsl(newer)).items() <= written.items()
@@ -1715,9 +1744,9 @@ CUT = "cut=graphormer,0,4,2,4"
         ("model=csa&beside=egt,99,-3&i=99&j=1e9&layer=1e9&weight=-1", []),
     ],
 )
-def test_of_a_hand_edited_address_the_page_takes_what_exists(explainer, said, chips):
+def test_of_a_hand_edited_address_the_page_takes_what_exists(visited, said, chips):
     """The rest is as in the trained model, whose prediction is an ordinary number."""
-    host = explainer(f"#{quote(said, safe='=&,;:')}")
+    host = visited(f"#{quote(said, safe='=&,;:')}")
     assert host.locator(".chips button").all_inner_texts() == chips
     assert re.search(r"penalised logP.* −?\d\.\d\d", host.locator(".prediction").inner_text())
     text = host.evaluate("host => host.shadowRoot.querySelector('.body').textContent")

@@ -395,9 +395,8 @@ FIRST_OF = {
 }
 
 
-def test_typical_queries_have_the_right_first_result(page, book):
-    page.goto(f"{book}/search.html?q=attention")
-    page.locator("#section-results .found a").first.wait_for()
+def test_typical_queries_have_the_right_first_result(search_page):
+    page = search_page
     firsts = page.evaluate(
         "queries => queries.map((one) => search(one)[0]?.section.url ?? '')", [*FIRST_OF]
     )
@@ -504,13 +503,21 @@ def test_what_the_search_has_found_is_announced_in_a_line_that_stays(page, book)
         assert line.evaluate("(line, first) => line === first", first)
 
 
-@pytest.fixture
-def searching(page, book):
-    """Calls the page's search with each of some queries; the sections that it finds, best first."""
+@pytest.fixture(scope="module")
+def search_page(browser, book):
+    """The search page with its index, for tests that only call its functions."""
+    page = browser.new_page()
     page.goto(f"{book}/search.html?q=attention")
     page.locator("#section-results .found a").first.wait_for()
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def searching(search_page):
+    """Calls the page's search with each of some queries; the sections that it finds, best first."""
     every = "queries => queries.map((one) => search(one).map(({ section }) => section))"
-    return lambda *queries: page.evaluate(every, [*queries])
+    return lambda *queries: search_page.evaluate(every, [*queries])
 
 
 POINTED = {
@@ -555,7 +562,7 @@ def test_an_equation_is_found_where_it_is_cited_and_nowhere_else(searching):
 
 
 @pytest.mark.parametrize("query", ["eq 7", "equation 7", "Eq. 9"])
-def test_a_number_alone_first_finds_the_ledgers_row_of_each_paper(searching, page, query):
+def test_a_number_alone_first_finds_the_ledgers_row_of_each_paper(searching, page, book, query):
     number = query.split()[-1]
     (found,) = searching(query)
     rows = [each for each in found if "number" in each]
@@ -564,7 +571,7 @@ def test_a_number_alone_first_finds_the_ledgers_row_of_each_paper(searching, pag
     assert papers == ["Graphormer", "EGT", "GRPE", "CSA"]
     assert all(f", Eq. {number}: " in each["title"] for each in rows)
     assert all(re.match(r"Explained in \d+\.\d+ ", each["text"]) for each in rows)
-    page.goto(f"{page.url.split('/search')[0]}/{rows[0]['url']}")
+    page.goto(f"{book}/{rows[0]['url']}")
     assert page.locator(":target").inner_text().startswith(f"Eq. {number}:")
 
 
@@ -631,12 +638,10 @@ def test_a_reader_chooses_a_group_of_what_the_search_page_found(page, book, erro
     assert page.locator("#pst-search-dialog .groups").count() == 0
 
 
-def test_invariance_and_equivariance_find_each_others_sections(page, book):
-    page.goto(f"{book}/search.html?q=attention")
-    page.locator("#section-results .found a").first.wait_for()
-    first = "query => search(query).slice(0, 3).map(({ section }) => section.url)"
-    for query in ("invariance", "equivariance", "permutation invariance"):
-        assert {url.split("/")[-1] for url in page.evaluate(first, query)} == {
+def test_invariance_and_equivariance_find_each_others_sections(searching):
+    queries = ("invariance", "equivariance", "permutation invariance")
+    for query, found in zip(queries, searching(*queries), strict=True):
+        assert {each["url"].split("/")[-1] for each in found[:3]} == {
             "glossary.html#term-invariance",
             "glossary.html#term-equivariance",
             "01_self_attention.html#order-does-not-matter",

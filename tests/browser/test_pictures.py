@@ -419,6 +419,7 @@ def test_every_turned_basis_consists_of_eigenvectors_of_the_ring(computed, degre
 
 
 ARTICLE = re.compile(r'(?<=<article class="bd-article">).*(?=</article>)', re.S)
+PAGES_OF_THE_BOOK = re.compile(r'<nav class="bd-links bd-docs-nav".*?</nav>', re.S)
 KEPT = r'<div id="{}" class="picture" data-script="[^"]*">.*?</div>|</?section.*?>|<h\d.*?</h\d>'
 
 
@@ -446,11 +447,13 @@ def test_the_batches_of_an_epoch_in_the_page_are_those_of_the_loader(
 @pytest.fixture(scope="module")
 def alone(book, tmp_path_factory):
     """The address of each picture, in a chapter of nothing but headings: the layout of the text
-    takes a second."""
+    takes a second. The list of the book's pages is left out as well."""
     folder = tmp_path_factory.mktemp("pictures")
     (folder / "_static").symlink_to(HTML / "_static")
     for name, page in PAGES.items():
         chapter = (HTML / f"{page}.html").read_text(encoding="utf-8")
+        chapter, removed = PAGES_OF_THE_BOOK.subn("", chapter)
+        assert removed == 1
         kept = re.compile(KEPT.format(name), re.S)
         (folder / name).mkdir()
         (folder / name / "index.html").write_text(
@@ -629,19 +632,22 @@ def test_a_picture_has_the_sizes_in_a_page_of_its_own_that_it_has_in_its_chapter
     opened, page, book, alone, name
 ):
     """Which other tests rely on, in a window that has become wide as in one that was wide."""
-    in_chapter = []
-    for size in (NARROW, WIDE):
+
+    def sizes(address) -> list[list[str]]:
+        """In a narrow window, and when that has become wide."""
         page.goto("about:blank")
-        page.set_viewport_size(size)
-        in_chapter.append(opened(f"{book}/{PAGES[name]}.html", name).evaluate(SIZES))
-    page.goto("about:blank")
-    page.set_viewport_size(NARROW)
-    host = opened(alone[name], name)
-    assert host.evaluate(SIZES) == in_chapter[0]
-    page.add_style_tag(content=AT_ONCE)
-    page.set_viewport_size(WIDE)
-    page.evaluate(FRAMES)
-    assert host.evaluate(SIZES) == in_chapter[1]
+        page.set_viewport_size(NARROW)
+        host = opened(address, name)
+        narrow = host.evaluate(SIZES)
+        page.add_style_tag(content=AT_ONCE)
+        page.set_viewport_size(WIDE)
+        page.evaluate(FRAMES)
+        return [narrow, host.evaluate(SIZES)]
+
+    in_chapter = sizes(f"{book}/{PAGES[name]}.html")
+    assert sizes(alone[name]) == in_chapter
+    page.goto("about:blank")  # in the wide window
+    assert opened(alone[name], name).evaluate(SIZES) == in_chapter[1]
     assert min(map(len, in_chapter)) > (50 if name == "pair" else 10)
     assert in_chapter[0] != in_chapter[1]
 
