@@ -130,6 +130,10 @@ def _sequences(draw: Draw):
     lambda q, k, v, m: check_masked_attention.reference(q, k, v, m) * m[:, :1, None],
 )
 @mistake(
+    "the logits are divided by sqrt(d_v), the width of `V`; use d_k, that of `Q` and `K`.",
+    given=lambda q, k, v, m: (q * (q.shape[-1] / v.shape[-1]) ** 0.5, k, v, m),
+)
+@mistake(
     "exp of a logit far below 0 is 0, and all weights vanish: use softmax, or first subtract the "
     "largest logit of the real tokens.",
     lambda q, k, v, m: _from_exponentials(q @ k.mT * q.shape[-1] ** -0.5, m) @ v,

@@ -294,6 +294,11 @@ def _one_after_another(step, attention, x):
 )
 @mistake("the new token does not attend to itself: append its key first.", seen=slice(-1))
 @mistake("only the newest token is attended to; use all keys so far.", seen=slice(-1, None))
+@mistake(
+    "only the first token is attended to; use all keys so far. (With a single query, "
+    "`is_causal=True` hides all keys but the first.)",
+    seen=slice(1),
+)
 @mistake("the logits are not divided by sqrt(d_k).", scale=lambda q, x: 1.0)
 @mistake("the logits are divided by sqrt(d); use d_k.", scale=lambda q, x: x.shape[-1] ** -0.5)
 @mistake("the softmax runs over the single query; it should run over the last axis.", axis=-2)

@@ -50,6 +50,13 @@ def _one_head(draw: Draw):
         random((3, 3))[0].double(),
         torch.arange(3) < 2,
     ),
+    # Biases below every number that is often used in place of -inf, such as -1e9.
+    (
+        torch.zeros(3, 3),
+        torch.tensor([[-2e12, -3e12, 0], [3e12, -2e12, 0], [0, 0, 0]]),
+        *random((3, 3), seed=3),
+        torch.arange(3) < 2,
+    ),
     (*(6 * x for x in random((6, 6), (6, 6), (6, 6), seed=4)), torch.arange(6) % 3 > 0),
     view=lambda a, dots, b, g, real: a[real],  # a padded query may hold anything
     drawn=_one_head,
@@ -58,6 +65,12 @@ def _one_head(draw: Draw):
     "a number such as -10,000 gets weight where the other logits are lower: use -inf at padding.",
     lambda d, b, g, real: (
         (d.clamp(-5, 5) + b).masked_fill(~real, -1e4).softmax(dim=1) * g.sigmoid()
+    ),
+)
+@mistake(
+    "a number such as -1e9 gets weight where the biases are lower: use -inf at padding.",
+    lambda d, b, g, real: (
+        (d.clamp(-5, 5) + b).masked_fill(~real, -1e9).softmax(dim=1) * g.sigmoid()
     ),
 )
 @mistake(

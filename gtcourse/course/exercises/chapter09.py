@@ -88,7 +88,14 @@ def _minus_infinity_between_components(heat_bias, A, t):
     "t belongs inside the exponential: exp(-t L) is not t times exp(-L).",
     lambda A, t: t * check_heat_bias.reference(A, 1.0),
 )
-@mistake("this uses the normalised Laplacian; use D - A.", lambda A, t: _normalised(A, t))
+@mistake(
+    "this uses the normalised Laplacian; use D - A.",
+    lambda A, t: _normalised(A, t, of_no_edge=1.0),
+)
+@mistake(
+    "this uses the Laplacian D - A, divided by the roots of both nodes' degrees; use D - A itself.",
+    lambda A, t: _normalised(A, t, of_no_edge=0.0),
+)
 @mistake(
     "a small number was added before the logarithm; between components b is -inf.",
     then=lambda b: (b.exp() + 1e-3).log(),
@@ -106,10 +113,12 @@ def check_heat_bias(A, t, degrees=1, sign=-1, kernel=torch.matrix_exp):
     return kernel(sign * t * (degrees * A.sum(dim=1).diag() - A)).log()
 
 
-def _normalised(A, t):
-    """The bias for I - D^(-1/2) A D^(-1/2), with 1 for the degree of a node without edges."""
-    root = A.sum(dim=1).clamp(min=1).sqrt()
-    return torch.matrix_exp(-t * (torch.eye(len(A)) - A / (root[:, None] * root))).log()
+def _normalised(A, t, of_no_edge):
+    """The bias for D^(-1/2) (D - A) D^(-1/2); the diagonal entry of a node without edges varies."""
+    degrees = A.sum(dim=1)
+    root = degrees.clamp(min=1).sqrt()
+    diagonal = torch.where(degrees > 0, 1.0, of_no_edge).diag()
+    return torch.matrix_exp(-t * (diagonal - A / (root[:, None] * root))).log()
 
 
 # Two rings that share the nodes 2 and 3, one apart, and a node in none.

@@ -458,6 +458,10 @@ def _by_runs(fit, x, y, group):
 )
 @mistake("one group is never tested; test each group once.", first=1)
 @mistake(
+    "the group with the largest number is never tested: `range(n)` ends at n - 1.",
+    lambda fit, x, y, group: _tested(fit, x, y, group, range(group.max())),
+)
+@mistake(
     "the model is fitted to one group and tested on all others; it should be the reverse.",
     swapped=True,
 )

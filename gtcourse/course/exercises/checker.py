@@ -296,14 +296,15 @@ class compare:  # noqa: N801 (a decorator)
             if not any(map(_is_float, case.arguments)):
                 raise Mistake(self.with_arguments(_raised(error), case)) from error
             hint = (
-                "Is a size or a dtype hard-coded? Make new tensors with `x.new_zeros(...)` or "
-                "dtype=x.dtype."
+                "Is a size or a dtype hard-coded, or a size taken from the largest index? Make new "
+                "tensors with `x.new_zeros(...)` or dtype=x.dtype."
             )
             start = "your code runs for other sizes or dtypes, but here it raised"
             raise Mistake(f"{start}: {error}. {hint}") from error
         for name, x, y in zip(self.names, case.arguments, given, strict=False):
             same = torch.equal(x, y) if isinstance(x, Tensor) else repr(x) == repr(y)
-            require(same, f"`{name}` has been changed in place; work on a copy (clone).")
+            copy = "a copy (clone)" if isinstance(x, Tensor) else "a copy"
+            require(same, f"`{name}` has been changed in place; work on {copy}.")
         if self.parts and isinstance(got, Tensor | np.ndarray):
             got = list(got)
         right = self.of_reference(case)

@@ -456,17 +456,96 @@ def next_batch_by_counting(order, steps, num_graphs, batch_size):
         epoch += 1
 
 
+def masked_attention_without_nan(Q, K, V, mask):
+    logits = Q @ K.mT / Q.shape[-1] ** 0.5
+    weights = logits.masked_fill(~mask[:, None], -math.inf).softmax(-1)
+    return weights.nan_to_num() @ V
+
+
+def shift_matrix_by_an_exponential(k, d):
+    generator = torch.zeros(d, d, dtype=torch.float64)
+    for i in range(0, d, 2):
+        generator[i, i + 1] = 10000 ** (-i / d)
+        generator[i + 1, i] = -(10000 ** (-i / d))
+    return torch.matrix_exp(k * generator)
+
+
+def laplacian_rows_in_another_basis(A, k):
+    A = A.double()
+    values, vectors = torch.linalg.eigh(A.sum(1).diag() - A)
+    space = F.pad(values.diff() > 1e-6, (1, 0)).cumsum(0)
+    for number in space.unique():
+        size = int((space == number).sum())
+        if size > 1:
+            rotation = torch.linalg.qr(torch.randn(size, size).double())[0]
+            vectors[:, space == number] = vectors[:, space == number] @ rotation
+    return F.pad(vectors[:, :k], (0, max(0, k - len(A))))
+
+
+def signnet_sum_without_the_terms_of_padding(phi, rho, U):
+    total = sum(phi(u) + phi(-u) for u in U.split(1, dim=1))
+    padding = int((U == 0).all(0).sum())
+    return rho(total - 2 * padding * phi(torch.zeros_like(U[:, :1])))
+
+
+def edge_bias_by_running_means(table, path, distance):
+    L = len(table)
+    sums = table[torch.arange(L), path].cumsum(-1)
+    means = F.pad(sums / torch.arange(1, L + 1), (1, 0))
+    return means.gather(-1, distance.clamp(0, L)[..., None]).squeeze(-1)
+
+
+def counting_head_of_means_and_degrees(A):
+    share = A.float().mean(1, keepdim=True).clamp(1e-6, 1 - 1e-6)
+    return torch.where(A, 0.0, -50.0), share.logit().expand(A.shape)
+
+
+def relation_ids_by_positive_types(distance, bond, E, L):
+    r = (distance + E - 1).clamp(max=E + L)
+    r = torch.where(distance < 0, E + L + 1, r)
+    r = torch.where((bond > 0) | (distance == 1), 1 + bond, r)
+    return torch.where(distance == 0, 0, r)
+
+
+def key_context_along_a_dimension(k, R_query, relation):
+    return torch.take_along_dim(R_query @ k.transpose(1, 2), relation[None], dim=1)
+
+
+def heat_bias_without_negative_numbers(A, t):
+    A = A.double()
+    most = A.sum(1).max()
+    stays = (most - A.sum(1)).diag()
+    return torch.matrix_exp(t * (stays + A)).log() - t * most
+
+
+def pixel_rows_by_single_distances(height, width, M):
+    n = torch.arange(height * width)
+    places = torch.stack([n // width, n % width], dim=1).float()
+    return torch.cdist(places, places).floor().clamp(max=M).long()
+
+
+def distances_by_floyd_and_warshall(A, mask):
+    pairs = mask[:, None] & mask[:, :, None]
+    D = torch.where(A & pairs, 1.0, math.inf)
+    D[torch.diag_embed(mask)] = 0
+    for m in range(A.shape[-1]):
+        D = torch.minimum(D, D[:, :, m, None] + D[:, m, None])
+    return torch.where(D.isinf(), -1, D).int()
+
+
 def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
     """Pairs of a checker and a right answer."""
     return [
         (c1.check_columns, columns_by_numpy),
         (c1.check_columns, columns_as_lists),
         (c1.check_masked_attention, masked_attention_by_a_bias),
+        (c1.check_masked_attention, masked_attention_without_nan),
         (c1.check_multi_head, heads_by_bmm),
         (c2.check_decoder_mask, decoder_mask_by_loops),
         (c2.check_shift_matrix, shift_matrix_by_complex_numbers),
         (c2.check_shift_matrix, shift_matrix_as_lists),
         (c2.check_shift_matrix, shift_matrix_by_steps),
+        (c2.check_shift_matrix, shift_matrix_by_an_exponential),
         (c2.check_greedy, greedy_by_recursion),
         (c2.check_cached_step, cached_step_by_einsum),
         (c3.check_mask, mask_by_numpy),
@@ -479,26 +558,34 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c4.check_rayleigh_quotient, rayleigh_by_laplacian),
         (c4.check_anchor_distances, anchors_by_loops),
         (c4.check_laplacian_rows, laplacian_rows_by_numpy),
+        (c4.check_laplacian_rows, laplacian_rows_in_another_basis),
+        (c5.check_signnet_sum, signnet_sum_without_the_terms_of_padding),
         (c5.check_random_signs, signs_by_a_coin),
         (c5.check_sum_over_signs, sum_over_signs_by_bits),
         (c5.check_projectors, projectors_by_groups),
         (c6.check_spatial_bias, spatial_bias_by_embedding),
         (c6.check_edge_bias, edge_bias_by_loops),
+        (c6.check_edge_bias, edge_bias_by_running_means),
         (c6.check_mean_head, mean_head_of_one_query),
         (c6.check_refine, refine_by_counters),
         (c7.check_gated_attention, gated_attention_by_rows),
         (c7.check_distance_objective, objective_by_loops),
         (c7.check_counting_head, counting_head_by_lists),
         (c7.check_counting_head, counting_head_by_biases),
+        (c7.check_counting_head, counting_head_of_means_and_degrees),
         (c7.check_counting_head, counting_head_of_huge_numbers),
         (c8.check_relation_ids, relation_ids_by_loops),
+        (c8.check_relation_ids, relation_ids_by_positive_types),
         (c8.check_key_context, key_context_by_index),
+        (c8.check_key_context, key_context_along_a_dimension),
         (c8.check_value_term, value_term_by_heads),
         (c8.check_counting_table, counting_table_by_numpy),
         (c9.check_heat_bias, heat_bias_by_components),
+        (c9.check_heat_bias, heat_bias_without_negative_numbers),
         (c9.check_ring_bound, ring_bound_by_products),
         (c9.check_filters_without_colour, filters_by_loops),
         (c9.check_pixel_rows, pixel_rows_by_whole_roots),
+        (c9.check_pixel_rows, pixel_rows_by_single_distances),
         (c9.check_backward, backward_by_jacobians),
         (c10.check_gat_logits, gat_logits_by_loops),
         (c10.check_gate_as_bias, gate_as_bias_by_softplus),
@@ -513,5 +600,6 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c12.check_attention_in_blocks, blocks_by_logsumexp),
         (c12.check_attention_in_blocks, blocks_joined_at_the_end),
         (c12.check_distances, distances_by_networkx),
+        (c12.check_distances, distances_by_floyd_and_warshall),
         (c12.check_next_batch, next_batch_by_counting),
     ]

@@ -85,6 +85,12 @@ def heads_of_square_batches(h, W_Q, W_K, W_V, W_O, num_heads):
     return ((q @ k.mT / num_heads**0.5).softmax(-1) @ v).transpose(1, 2).flatten(2) @ W_O
 
 
+def masked_attention_scaled_by_the_values(Q, K, V, mask):
+    logits = Q @ K.mT / V.shape[-1] ** 0.5
+    weights = logits.masked_fill(~mask[:, None], -1e9).softmax(-1)
+    return (weights @ V) * mask.any(1)[:, None, None]
+
+
 # Chapter 02
 
 
@@ -208,6 +214,25 @@ def cached_step_with_scaled_keys(attention, x, keys, values):
     return attention.output(attention.join_heads(weights @ values)), keys, values
 
 
+def greedy_without_later_begins(predict, begin, end, limit):
+    written = [begin]
+    for _ in range(limit):
+        token = int(predict(written)[-1].argmax())
+        if token == end:
+            break
+        written.append(token)
+    return [token for token in written if token != begin]
+
+
+def cached_step_with_is_causal(attention, x, keys, values):
+    parts = attention.query, attention.key, attention.value
+    query, key, value = (attention.split_heads(part(x)) for part in parts)
+    keys = torch.cat([keys, key], dim=2)
+    values = torch.cat([values, value], dim=2)
+    output = F.scaled_dot_product_attention(query, keys, values, is_causal=True)
+    return attention.output(attention.join_heads(output)), keys, values
+
+
 # Chapter 03
 
 
@@ -321,6 +346,14 @@ def virtual_node_of_seven_directed(adjacency):
     return wider
 
 
+def edge_softmax_below_the_mean(logits, edge_index, num_nodes):
+    target = edge_index[1]
+    sums = logits.new_zeros(num_nodes).index_add(0, target, logits)
+    counts = target.bincount(minlength=num_nodes).clamp(min=1)
+    weights = (logits - (sums / counts)[target]).exp()
+    return weights / logits.new_zeros(num_nodes).index_add(0, target, weights)[target]
+
+
 # Chapter 04
 
 
@@ -416,6 +449,22 @@ def rayleigh_with_a_margin(least):
         return (u[i] - u[j]).square().sum() / 2 / u.square().sum().clamp(min=least)
 
     return rayleigh_quotient
+
+
+def rayleigh_up_to_the_largest_index(u, edge_index):
+    N = int(edge_index.max()) + 1
+    A = u.new_zeros(N, N)
+    A[edge_index[0], edge_index[1]] = 1
+    return u @ (A.sum(1).diag() - A) @ u / (u @ u)
+
+
+def svd_rows_by_two_decompositions(A, r):
+    loops = (A | torch.eye(len(A), dtype=torch.bool)).double()
+    squares, U = torch.linalg.eigh(loops @ loops.T)
+    V = torch.linalg.eigh(loops.T @ loops)[1]
+    roots = squares.clamp(min=0).sqrt().sqrt()
+    halves = [(vectors * roots).flip(1)[:, :r] for vectors in (U, V)]
+    return torch.cat(halves, dim=1)
 
 
 # Chapter 05
@@ -562,6 +611,13 @@ def signs_except_the_first(vectors):
     return vectors * signs
 
 
+def signs_of_graphs_times_signs_of_columns(vectors):
+    B, _, k = vectors.shape
+    of_graphs = torch.randint(0, 2, (B, 1, 1)) * 2 - 1
+    of_columns = torch.randint(0, 2, (k,)) * 2 - 1
+    return vectors * of_graphs * of_columns
+
+
 # Chapter 06
 
 
@@ -686,6 +742,10 @@ def mean_head_with(no_path, far):
         return scalars, torch.zeros(d, d), torch.zeros(d, d), torch.eye(d)
 
     return mean_head
+
+
+def own_colour_among_the_others(own, near, colours):
+    return sorted([own, *near])
 
 
 # Chapter 07
@@ -893,6 +953,17 @@ def filters_by_products_in_double_precision(a, H):
     return filters_by_products(a.double(), H)
 
 
+def heat_bias_of_the_normalised_laplacian(A, t):
+    root = A.sum(1).clamp(min=1) ** -0.5
+    L = root[:, None] * (A.sum(1).diag() - A) * root
+    return torch.matrix_exp(-t * L).log()
+
+
+def filters_above_a_tiny_number(a, H):
+    logits = a.clamp(min=1e-30).log()
+    return logits.unflatten(0, (H, -1)).mean(1).softmax(-1)
+
+
 # Chapter 10
 
 
@@ -995,6 +1066,14 @@ def layer_of_an_anchor(h, adjacency, W, U):
     """Reads the first of the nodes with the largest degree."""
     anchor = h[adjacency.sum(1).argmax()]
     return layer_of_triangles(h + anchor / 2, adjacency, W, U)
+
+
+def honest_error_up_to_the_largest_group(fit, x, y, group):
+    errors = []
+    for one in range(group.max()):
+        test = group == one
+        errors.append(abs(fit(x[~test], y[~test])(x[test]) - y[test]))
+    return np.concatenate(errors).mean()
 
 
 # Chapter 11
@@ -1220,6 +1299,7 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c1.check_masked_attention, masked_attention_by_product),
         (c1.check_masked_attention, masked_attention_of_exponentials),
         (c1.check_masked_attention, masked_attention_below_the_largest_logit),
+        (c1.check_masked_attention, masked_attention_scaled_by_the_values),
         (c1.check_multi_head, heads_of_every_third_channel),
         (c1.check_multi_head, heads_in_few_dimensions),
         (c1.check_multi_head, heads_of_square_batches),
@@ -1232,10 +1312,16 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c2.check_greedy, greedy_of_seven_words),
         (c2.check_greedy, greedy_without_repetition),
         (c2.check_greedy, greedy_cut_afterwards),
+        (c2.check_greedy, greedy_without_later_begins),
+        (c2.check_cached_step, cached_step_with_is_causal),
         (c2.check_cached_step, cached_step_with_swapped_results),
         (c2.check_cached_step, cached_step_of_two_heads),
         (c2.check_cached_step, cached_step_of_eight_tokens),
         (c2.check_cached_step, cached_step_with_scaled_keys),
+        (c3.check_edge_softmax, edge_softmax_below_the_mean),
+        (c4.check_rayleigh_quotient, rayleigh_up_to_the_largest_index),
+        (c4.check_svd_rows, svd_rows_by_two_decompositions),
+        (c5.check_random_signs, signs_of_graphs_times_signs_of_columns),
         (c3.check_mask, mask_of_single_edges),
         (c3.check_mask, mask_that_swaps),
         (c3.check_edge_softmax, edge_softmax_of_sorted_edges),
@@ -1305,6 +1391,7 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c6.check_mean_head, mean_head_up_to_four),
         (c6.check_mean_head, called("mean_head_with_minus_9", mean_head_with(-9.0, -9.0))),
         (c6.check_mean_head, called("mean_head_with_minus_8", mean_head_with(-1e9, -8.0))),
+        (c6.check_refine, called("own_colour", refined(own_colour_among_the_others))),
         (c6.check_refine, called("first_five", refined(first_five))),
         (c6.check_refine, called("last_six", refined(last_six))),
         (c6.check_refine, called("histogram", refined(histogram))),
@@ -1317,6 +1404,10 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (
             c7.check_gated_attention,
             called("gated_attention_filled_with_1000", gated_attention_filled_with(-1e3)),
+        ),
+        (
+            c7.check_gated_attention,
+            called("gated_attention_filled_with_1e9", gated_attention_filled_with(-1e9)),
         ),
         (c7.check_distance_objective, objective_of_symmetric_graphs),
         (c7.check_distance_objective, objective_with_a_small_number),
@@ -1334,11 +1425,13 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c8.check_counting_table, counting_table_of_one_edge_type),
         (c8.check_dial_table, dial_table_of_integers),
         (c9.check_heat_bias, called("heat_bias_above_a_millionth", heat_bias_above(1e-6))),
+        (c9.check_heat_bias, heat_bias_of_the_normalised_laplacian),
         (c9.check_heat_bias, heat_bias_of_connected_graphs),
         (c9.check_ring_bound, ring_bound_by_eights),
         (c9.check_ring_bound, ring_bound_that_closes_rings),
         (c9.check_filters_without_colour, filters_of_positive_weights),
         (c9.check_filters_without_colour, filters_in_half_precision),
+        (c9.check_filters_without_colour, filters_above_a_tiny_number),
         (c9.check_filters_without_colour, filters_by_products),
         (c9.check_filters_without_colour, filters_by_products_in_double_precision),
         (
@@ -1357,6 +1450,7 @@ def answers(c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12):
         (c10.check_ahead_of, ahead_of_sorted_in_place),
         (c10.check_ahead_of, ahead_of_with_four_digits),
         (c10.check_honest_error, honest_error_of_remembered_models),
+        (c10.check_honest_error, honest_error_up_to_the_largest_group),
         (c10.check_honest_error, honest_error_of_large_groups),
         (c10.check_honest_error, honest_error_of_whole_numbers),
         (c10.check_layer, layer_of_eigenvectors),
