@@ -325,6 +325,9 @@ FAN = adjacency(258, *((0, n) for n in MIDDLES), *((n, 257) for n in MIDDLES), d
 # of the path is reached.
 TAIL = [*product(range(16), range(16)), *((n, n + 1) for n in range(15, 54))]
 LOLLIPOP = adjacency(55, *TAIL).fill_diagonal_(False)
+# The same among the first 70 nodes in double precision.
+LONG_TAIL = [*product(range(70), range(70)), *((n, n + 1) for n in range(69, 257))]
+LONG_LOLLIPOP = adjacency(258, *LONG_TAIL).fill_diagonal_(False)
 LARGE = torch.stack([adjacency(34, *edges, directed=True) for edges in (STEPS, LONG_PATH)])
 
 
@@ -344,7 +347,7 @@ def _batch(draw: Draw):
     (LARGE, torch.arange(34) < torch.tensor([[34], [15]])),
     (LOLLIPOP[None], torch.ones(1, 55, dtype=torch.bool)),
     (LONG, torch.arange(130) < torch.tensor([[130], [104]])),
-    (FAN[None], torch.ones(1, 258, dtype=torch.bool)),
+    (torch.stack([FAN, LONG_LOLLIPOP]), torch.ones(2, 258, dtype=torch.bool)),
     (DIRECTED[1:, :5, :5], REAL[1:, :5]),
     drawn=_batch,
 )
@@ -372,6 +375,11 @@ def _batch(draw: Draw):
 @mistake(
     "the number of walks becomes infinite, and inf * 0 is NaN: keep only whether there is one.",
     lambda A, mask: _by_numbers_of_paths(A, mask, torch.float32),
+)
+@mistake(
+    "the number of walks becomes infinite in double precision as well, and inf * 0 is NaN: keep "
+    "only whether there is one.",
+    lambda A, mask: _by_numbers_of_paths(A, mask, torch.float64),
 )
 @mistake(
     "256 nodes that are reached lead to one node, and in 8 bits their number is 0: 8 bits are too "
