@@ -268,15 +268,21 @@ def test_chapter_07_compares_rates_models_and_a_rule_on_small_tours_as_recorded(
 
 def test_chapter_11_reads_the_preferences_of_heads_from_its_own_output():
     found = outputs("11")
-    fewest, most = re.search(r"^trained +heads above 4: (\d+) to (\d+) of 32", found, re.M).groups()
-    few, many = re.search(r"^untrained heads above 4: (\d+) to (\d+) of 32", found, re.M).groups()
+    trained, untrained = (
+        [
+            int(count)
+            for count in re.search(rf"^{of} +heads above 4, of 32: (.*)$", found, re.M)[1].split()
+        ]
+        for of in ("trained", "untrained")
+    )
     stated = (
-        f"the two ranges overlap: {fewest} to {most} heads of the trained models give some "
-        f"relation more than four times an even share, and {few} to {many} heads of the "
-        "untrained ones do."
+        f"{min(trained)} to {max(trained)} of their 32 heads give some relation more than four "
+        "times an even share. Of the twenty untrained models, nineteen have "
+        f"{sorted(untrained)[18]} such heads or fewer, and one has {max(untrained)}."
     )
     assert stated in chapter("11")
-    assert int(few) < int(fewest) <= int(many) < int(most)
+    assert len(trained) == 3
+    assert len(untrained) == 20
 
 
 def test_without_the_query_context_every_run_beats_every_run_with_scalars_and_values():
