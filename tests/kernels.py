@@ -1,4 +1,4 @@
-"""Kernels for nbval, each forked from a process that has read PyTorch: ``pytest -p tests.kernels``.
+"""Kernels for nbval, each forked from a process that imported PyTorch: ``pytest -p tests.kernels``.
 
 To read it and the other libraries takes a kernel six seconds, which are those of most notebooks'
 first cells. A forked kernel has a process, a folder and names of its own, as one that is started

@@ -72,6 +72,7 @@ def test_two_machines_train_one_model_and_a_finished_job_is_not_repeated(slurm, 
     torchrun, command = record.command.split(" gtcourse ", 1)
     assert torchrun == "torchrun --nnodes 2 --nproc_per_node 1 -m"
     assert command.startswith("train csa/zinc --data graphs ")
+    assert "--auto-resume" in (CLUSTER / "train.sbatch").read_text()
     words = [*shlex.split(command), "--auto-resume"]
     again = two_processes(partial(command_line, words), tmp_path, machines=2)
     assert f"{record.seconds:.0f} s; the record" in again[0]

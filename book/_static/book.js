@@ -344,7 +344,9 @@ function showWhere() {
   document.documentElement.classList.add("has-where");
   const links = [...document.querySelectorAll(".bd-sidebar-secondary .nav-link[href^='#']")];
   let here = null;
-  let left = null;  // the place that a link has led away from: how far down it was, and what the reader sees instead
+  // The place that a link has led away from: its section, where that was, and what the reader sees instead. What
+  // the link unfolds may lie above it.
+  let left = null;
   const isLeftOut = (section) => document.documentElement.classList.contains(CORE_ONLY) && section.closest("section.deeper:not(.open)");
   const nextOf = (entry) => links.slice(links.indexOf(entry) + 1).find((link) => {
     const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
@@ -355,16 +357,21 @@ function showWhere() {
     back.hidden = !left;
     if (left) back.ariaLabel = `Back to where you were: ${left.name}`;
   };
-  next.addEventListener("click", () => location.replace(nextOf(here).hash));
+  const moved = () => left.section.getBoundingClientRect().top - left.top;
+  next.addEventListener("click", () => {
+    const following = nextOf(here);
+    if (following) location.replace(following.hash);
+  });
   back.addEventListener("click", () => {
-    scrollTo({ top: left.y });
+    scrollBy({ top: moved() });
     setLeft(null);
     title.focus({ preventScroll: true });
   });
   addEventListener("click", ({ target }) => {
     const link = target.closest("a");
-    if (link?.hash && link.href.split("#")[0] === location.href.split("#")[0] && here)
-      setLeft({ y: scrollY, name: here.textContent.trim() });
+    if (!link?.hash || link.href.split("#")[0] !== location.href.split("#")[0] || !here) return;
+    const section = document.getElementById(decodeURIComponent(here.hash.slice(1)));
+    setLeft({ section, top: section.getBoundingClientRect().top, name: here.textContent.trim() });
   }, { capture: true });
   watchSections((entry) => {
     bar.hidden = !entry || theirs.getBoundingClientRect().bottom > 0;
@@ -376,23 +383,26 @@ function showWhere() {
     if (following) next.ariaLabel = `Next section: ${following.textContent.trim()}`;
     if (!left) return;
     left.to ??= entry;
-    if (entry !== left.to || Math.abs(scrollY - left.y) < innerHeight / 2) setLeft(null);  // the reader has gone on, or back
+    if (entry !== left.to || Math.abs(moved()) < innerHeight / 2) setLeft(null);  // the reader has gone on, or back
   });
 }
 
-// A reader who comes back to a long page is offered the section that was left. The offer goes at the first step
-// into the page.
+// A reader who comes back to a long page is offered the section that was left. The offer goes when the reader has
+// scrolled by a screen.
 const PLACES = "places";
 const MOST_PLACES = 40;  // pages that are remembered, the latest
 
 function offerPlace() {
   const links = [...document.querySelectorAll(".bd-sidebar-secondary .nav-link[href^='#']")];
   if (!storage || !/\/notebooks\/\d/.test(location.pathname) || links.length < 4) return;
-  let places = {};
-  try {
-    places = JSON.parse(storage.getItem(PLACES)) ?? {};
-  } catch { /* what something else has stored */ }
-  const { [location.pathname]: hash, ...others } = places;
+  const placesByPage = () => {
+    try {
+      return JSON.parse(storage.getItem(PLACES)) ?? {};
+    } catch {
+      return {};  // what something else has stored
+    }
+  };
+  const { [location.pathname]: hash } = placesByPage();
   const at = links.findIndex((link) => link.hash === hash);
   if (at > 0 && at < links.length - 1 && !location.hash && scrollY < innerHeight / 2) {
     const offer = element("p", { className: "left-off d-print-none" });
@@ -407,6 +417,7 @@ function offerPlace() {
   watchSections((entry) => {
     if (!entry || entry === stored || (links.indexOf(entry) < 1 && !hash)) return;
     stored = entry;
+    const { [location.pathname]: _, ...others } = placesByPage();  // of another tab, too
     const kept = Object.entries(others).slice(1 - MOST_PLACES);
     try {
       storage.setItem(PLACES, JSON.stringify(Object.fromEntries([...kept, [location.pathname, entry.hash]])));
@@ -516,7 +527,7 @@ function addFilter() {
     sections.forEach((section) => { section.hidden = !section.querySelector(":is(tbody tr, dt):not([hidden])"); });
     count.textContent = total(fits) ? `${total(fits)} of ${rows.length} ${what}` : `No ${what.slice(0, -1)} has all of this. Try fewer letters or another word.`;
     wider.hidden = total(inAll) === total(byName) || !total(byName);
-    wider.textContent = everywhere ? `Only the ${total(byName)} that are called so` : `Also the ${total(inAll) - total(byName)} with this in another column`;
+    wider.textContent = everywhere ? `Only the ${total(byName)} with this name` : `Also the ${total(inAll) - total(byName)} with this in another column`;
     markWords(rows.filter((_, at) => fits[at]).flat(), words);
   };
   field.addEventListener("input", () => {
@@ -617,7 +628,9 @@ function searchWhileTyping() {
       try {
         await prepareSearch();
       } catch {
-        announced(place, "The search could not be loaded. Reload the page to try again.");
+        announced(place, "DecompressionStream" in window
+          ? "The search could not be loaded. Reload the page to try again."
+          : "This browser is too old for the search. The table of contents lists all sections.");
         return;
       }
       answer(field.value, place, root(), inDialog ? 6 : 30);

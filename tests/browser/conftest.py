@@ -62,15 +62,31 @@ def window(browser):
     page.close()
 
 
+@pytest.fixture(scope="session")
+def forget(window):
+    """Empties what the pages of all servers have stored since the last time."""
+    origins = set()
+    window.on("framenavigated", lambda frame: origins.add("/".join(frame.url.split("/")[:3])))
+    session = window.context.new_cdp_session(window)
+
+    def clear() -> None:
+        for origin in origins:
+            if origin.startswith("http"):
+                storage = {"origin": origin, "storageTypes": "local_storage"}
+                session.send("Storage.clearDataForOrigin", storage)
+        origins.clear()
+
+    return clear
+
+
 @pytest.fixture
-def page(window):
+def page(window, forget):
     """The window as if it were new: a laptop's size, empty, nothing stored, the pointer aside.
 
     Who listens to its events stops doing so at the end of the test.
     """
-    if window.url.startswith("http"):
-        window.evaluate("localStorage.clear()")
     window.goto("about:blank")
+    forget()
     window.set_viewport_size(chromium.LAPTOP)
     window.emulate_media(media="screen", color_scheme="light", reduced_motion="reduce")
     window.mouse.move(0, 0)

@@ -434,8 +434,17 @@ def explainer(page, book, errors):
     return opened
 
 
+@pytest.fixture
+def visited(one_page):
+    """What leads one page to an address's state; what its scripts raise fails the test."""
+    visit, raised = one_page
+    raised.clear()
+    yield visit
+    assert raised == []
+
+
 @pytest.fixture(scope="module")
-def visited(browser, book):
+def one_page(browser, book):
     """Leads one page to an address's state, as a link below the explainer does.
 
     It replaces the whole state but for the rows that a reader has unfolded. A load takes longer
@@ -452,10 +461,9 @@ def visited(browser, book):
     def visit(said):
         asked = page.evaluate("said => { location.hash = said; return location.hash; }", said)
         page.wait_for_function("asked => location.hash !== asked", arg=asked)  # it writes its own
-        assert raised == []
         return host
 
-    yield visit
+    yield visit, raised
     page.close()
 
 

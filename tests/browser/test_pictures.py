@@ -1294,6 +1294,10 @@ def test_two_triangles_and_a_ring_fool_sums_over_neighbours(picture):
     assert host.locator(".link").count() == 0
     assert nodes.count() == 6
     assert "the same graph" in said.inner_text()
+    nodes.nth(0).press("Enter")
+    nodes.nth(2).press("Enter")
+    assert host.locator("[data-graph='0'] .link").count() == 0
+    assert host.locator("[data-graph='1'] .link").count() == 1
 
 
 def test_each_layer_but_the_walks_has_a_pair_one_edge_away(picture):

@@ -179,8 +179,8 @@ def all_faults(page) -> list[str]:
     return [sentence(fault) for fault in found]
 
 
-# A link has to stand out from its text by more than its colour. Axe-core's other check is content
-# with a colour, or with none that differs, and takes three quarters of the time on a long page.
+# A link has to stand out from its text by more than its colour. The other check of axe-core accepts
+# a difference in colour alone, and takes three quarters of the time on a long page.
 BY_STYLE = {"link-in-text-block": {"enabled": False}}
 
 

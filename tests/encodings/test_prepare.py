@@ -250,9 +250,16 @@ def test_only_the_sizes_targets_and_split_of_a_folder_are_hashed(tmp_path):
     assert hashed == {"num_nodes", "num_edges", "y", "split"}
 
 
+@pytest.mark.nightly
+def test_two_new_processes_write_the_same_bytes(layout, unbroken, tmp_path):
+    with process_pool(2) as executor:
+        prepared(layout, tmp_path, executor=executor)
+    assert content(tmp_path) == unbroken
+
+
 @pytest.mark.slow
 def test_two_processes_write_the_same_bytes(layout, unbroken, tmp_path, monkeypatch):
-    """Forked from one that has read PyTorch. Like new ones they get each task as bytes."""
+    """Forked from one that imported PyTorch. Like new ones they get each task as bytes."""
     contexts = SimpleNamespace(get_context={"spawn": CONTEXT}.__getitem__)
     monkeypatch.setattr(module, "multiprocessing", contexts)
     with process_pool(2) as executor:

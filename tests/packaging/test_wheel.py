@@ -99,7 +99,7 @@ print(gtcourse.__file__, len(read_weights(recorded("csa-100k/molecules")[0], PAC
     assert version == f"gtcourse {gtcourse.__version__}\n"
 
 
-# Each in a process of its own, forked from one that has read PyTorch and what training reads late,
+# Each in a process of its own, forked from one that imported PyTorch and what training imports,
 # which takes seconds. So are the processes that a command starts for its seeds. Frozen, the objects
 # are not visited when memory is collected; a forked process ends without taking them apart.
 RUN_COMMANDS = """

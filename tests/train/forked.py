@@ -1,16 +1,20 @@
-"""Two processes of one training as torchrun starts them, forked from one that has read PyTorch.
+"""Two processes of one training as torchrun starts them, forked from one that imported PyTorch.
 
-Each process of torchrun takes seconds to read PyTorch and what training needs; with torchrun itself
-tests/test_cluster.py trains.
+Each process of torchrun takes seconds to import PyTorch and what training needs.
+tests/test_cluster.py trains with torchrun itself.
 """
 
 import os
 import socket
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from tests.faults.jobs import Child
+
+LIMIT = 120
+"""Seconds that both processes have."""
 
 
 def two_processes(job: Callable[[Path], object], folder: Path, machines: int = 1) -> list[str]:
@@ -22,8 +26,17 @@ def two_processes(job: Callable[[Path], object], folder: Path, machines: int = 1
         Child(partial(_as_torchrun, job, rank, machines, port, folder), folder / f"process-{rank}")
         for rank in range(2)
     ]
+    ends = time.monotonic() + LIMIT
+    while any(child.process.is_alive() for child in children):
+        failed = any(child.process.exitcode for child in children)
+        if failed or time.monotonic() > ends:
+            for child in children:
+                child.process.kill()  # as torchrun does; one alone would wait for the other
+        time.sleep(0.02)
     for child in children:
-        assert child.end().code == 0, child.output
+        child.end()
+    codes = [child.code for child in children]
+    assert codes == [0, 0], "\n".join(child.output for child in children)
     return [child.output for child in children]
 
 

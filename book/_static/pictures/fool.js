@@ -195,7 +195,7 @@
       draw();
     } else if (button.empty !== undefined) {
       const [, empty] = data.start;
-      [graphs, picked, isNear] = [structuredClone([empty, empty]), null, false];
+      [graphs, picked, isNear] = [[structuredClone(empty), structuredClone(empty)], null, false];
       draw();
     } else if (button.pair) {
       [layer, graphs, picked, isNear] = [button.pair, structuredClone(data.pairs[button.pair]), null, false];

@@ -640,8 +640,9 @@ gtcourse.smiles = (function () {
     for (let round = 0; round < ROUNDS; round++) {
       for (let i = 0; i < places.length; i++) {
         for (let j = 0; j < i; j++) {
-          const [dx, dy] = [0, 1].map((axis) => places[i][axis] - places[j][axis]);
-          const length = Math.hypot(dx, dy) || 1e-3;
+          let [dx, dy] = [0, 1].map((axis) => places[i][axis] - places[j][axis]);
+          if (!dx && !dy) dx = 1e-3;  // in one place there is no way apart, so any will do
+          const length = Math.hypot(dx, dy);
           if (length >= CLOSE) continue;
           const by = (CLOSE - length) / 2 / length;
           places[i] = [places[i][0] + by * dx, places[i][1] + by * dy];

@@ -147,7 +147,8 @@
     find("[data-switch]").addEventListener("change", async ({ target }) => {
       const held = find([".of-pair", ".matrix", ".molecule"].find((part) => find(part).getBoundingClientRect().top < innerHeight) ?? ".molecule");
       const top = held.getBoundingClientRect().top;
-      await choose(data.models[target.value]).catch(() => { target.value = data.models.indexOf(state.model); });  // not loaded
+      await choose(data.models[target.value]);
+      target.value = data.models.indexOf(state.model);  // the one before, if this one could not be loaded
       scrollBy({ top: held.getBoundingClientRect().top - top, behavior: "instant" });  // what is read stays where it is
     });
 
@@ -182,8 +183,24 @@
     /** Of the molecule with which the page opens, what is shown first of a model. */
     const openingOf = (kind, molecule) => (molecule && molecule === data.opens?.molecule ? data.opens.of?.[kind] : null);
 
+    let requests = 0;
+
+    /** A model that the reader asks for; null if it cannot be loaded, which is said, or if another request has come since. */
+    async function requested(model) {
+      requests += 1;
+      const request = requests;
+      try {
+        const loaded = await fetched(model);
+        return request === requests ? loaded : null;
+      } catch {
+        tell(`${ABOUT[model.kind].title} could not be loaded. Choose it again to try once more.`);
+        return null;
+      }
+    }
+
     async function choose(model) {
-      const wanted = await fetched(model);
+      const wanted = await requested(model);
+      if (!wanted) return;
       if (state.model !== wanted) {
         Object.assign(state, { model: wanted, layer: Math.min(state.layer, wanted.layers - 1), channel: FIRST[wanted.kind] ?? 0, i: null, j: null, outline: [],
           ...openingOf(wanted.kind, state.molecule.name) });
@@ -1669,18 +1686,18 @@
     async function changeModel(panel, model) {
       const part = () => find(`[data-model-of="${panel}"]`);
       const top = part().getBoundingClientRect().top;
-      try {
-        if (panel) await compareWith(model);
-        else await choose(model);
-      } catch {
-        part().value = data.models.indexOf(panel ? state.beside : state.model);  // not loaded
-      }
+      if (panel) await compareWith(model);
+      else await choose(model);
+      if (!part()) return;  // closed while the model was loaded
+      part().value = data.models.indexOf(panel ? state.beside : state.model);  // the one before, if this one could not be loaded
       part().focus({ preventScroll: true });
       scrollBy({ top: part().getBoundingClientRect().top - top, behavior: "instant" });
     }
 
     async function compareWith(model) {
-      const against = model ? await fetched(model) : null;
+      if (!model) requests += 1;  // one that is being loaded is not wanted any more
+      const against = model ? await requested(model) : null;
+      if (model && !against) return;
       Object.assign(state, { beside: against, second: startOf(against) });
       start();
     }
@@ -1697,7 +1714,10 @@
       remember();
     });
 
-    find("[data-beside]").addEventListener("change", ({ target }) => compareWith(data.models[target.value]));
+    find("[data-beside]").addEventListener("change", async ({ target }) => {
+      await compareWith(data.models[target.value]);
+      if (!state.beside) target.value = "";  // it could not be loaded
+    });
 
     root.addEventListener("keydown", (event) => {
       const [down, right] = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key] || [0, 0];
