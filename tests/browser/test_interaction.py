@@ -884,7 +884,7 @@ def test_a_switch_folds_what_goes_deeper_than_the_core_and_links_open_it(chapter
 SMALL_LAPTOP = {"width": 1200, "height": 800}  # in which the contents take room from the text
 
 
-@pytest.mark.parametrize("name", ["notebooks/07_egt", "book/results/index"])
+@pytest.mark.parametrize("name", ["notebooks/09_csa", "book/results/index"])
 def test_wide_tables_fit_the_column_of_a_laptop(page, book, name):
     page.goto(f"{book}/{name}.html", wait_until="domcontentloaded")
     page.evaluate("window.bookReady")
@@ -915,7 +915,7 @@ def test_the_filter_leaves_the_sections_that_have_a_row_for_its_words(page, book
 
 def test_a_table_that_fits_again_has_its_own_letters_again(chapter):
     """A window of 900 px shows no contents at the side, so that its text is wider."""
-    page = chapter("07")
+    page = chapter("09")
     page.evaluate("window.bookReady")
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     fitted = page.locator(".bd-article table[data-fit]")

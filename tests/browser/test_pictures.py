@@ -1529,6 +1529,7 @@ def test_arrow_keys_go_round_and_home_and_end_to_the_first_and_the_last(picture,
 def test_drawing_and_erasing_an_edge_by_keyboard_updates_the_verdicts(picture, page):
     host = picture("fool")
     said = host.locator("[role=status]")
+    host.locator("[data-pair]").first.press("Enter")
     assert "Fooled." in said.inner_text()
     first = host.locator("[data-graph='0'] .dot").first
     edges = host.locator("[data-graph='0'] .link")
