@@ -786,6 +786,14 @@ def test_on_a_phone_the_model_is_changed_where_its_rows_are_read(page, book, err
         expect(host.locator(f"[data-model='{model}']")).to_have_attribute("aria-pressed", "true")
         assert host.locator(".of-pair").bounding_box()["y"] == pytest.approx(top, abs=1)
     assert menu.bounding_box()["height"] >= 44
+    host.evaluate("host => host.shadowRoot.querySelector('[data-act=remove]').click()")
+    expect(host.locator(".prediction")).to_contain_text("→")
+    end = """words => {
+      const range = document.createRange();
+      range.selectNodeContents(words);
+      return range.getBoundingClientRect().right;
+    }"""
+    assert host.locator(".prediction").evaluate(end) <= menu.bounding_box()["x"]
 
 
 def test_on_a_phone_menus_choose_the_row_and_the_column_with_their_weights(page, book, errors):
@@ -826,12 +834,22 @@ def test_the_models_predictions_follow_the_chosen_molecule(explainer):
     assert host.locator(".axis .of-other").count() == 3
     host.locator("[data-act=remove]").click()
     assert host.locator(".axis .of-other").count() == 0
-    write(host, "CCO")
+    host.locator("[data-model='0']").click()  # Graphormer, while CSA's prediction is far beyond
+    expect(host.locator("[data-model='0']")).to_have_attribute("aria-pressed", "true")
+    chain = f"{'C' * 40}C1CC1"
+    write(host, chain)
     expect(host.locator(".picker > summary")).to_have_text("your molecule")
     expect(host.locator("[data-predicts]")).to_have_count(4)
     expect(host.locator(".axis .of-other")).to_have_count(3)
-    values = [load(name).predict(["CCO"]).item() for name in MODELS[:4]]
+    values = [load(name).predict([chain]).item() for name in MODELS[:4]]
     assert predictions(host) == pytest.approx(values, abs=0.006)
+    places = host.locator(".axis circle").evaluate_all(
+        "all => all.map((dot) => Number(dot.getAttribute('cx')))"
+    )
+    shares = [(place - min(places)) / (max(places) - min(places)) for place in sorted(places)]
+    low, high = min(values), max(values)
+    expected = [(value - low) / (high - low) for value in sorted(values)]
+    assert shares == pytest.approx(expected, abs=0.01)  # none is drawn at the end of the line
 
 
 def predictions(host) -> list[float]:

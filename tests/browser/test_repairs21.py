@@ -75,6 +75,16 @@ def test_in_a_panel_of_two_models_the_model_is_changed_and_the_other_closed(phon
     second.select_option(label="CSA")
     expect(host.locator(".panel h2").last).to_contain_text("CSA predicts")
     assert second.bounding_box()["y"] == pytest.approx(top, abs=1)
+    channel = host.get_by_label("channel of the second model")
+    cut_off = """menu => {
+      const whole = menu.cloneNode(true);
+      whole.style.flex = "none";
+      menu.after(whole);
+      const width = whole.getBoundingClientRect().width;
+      whole.remove();
+      return width - menu.getBoundingClientRect().width;
+    }"""
+    assert channel.evaluate(cut_off) <= 0
     host.get_by_label("the first model", exact=True).select_option(label="GRPE")
     expect(host.locator(".panel h2").first).to_contain_text("GRPE predicts")
     host.get_by_role("button", name="show one model alone").click()

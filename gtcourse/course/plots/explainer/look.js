@@ -80,6 +80,7 @@ gtcourse.look = (function () {
     button:hover { background: var(--soft); }
     button:disabled { opacity: .6; cursor: default; }
     button[aria-pressed="true"] { background-color: #2a69a8; border-color: #2a69a8; color: #fff; }
+    @media (forced-colors: active) { :is(button[aria-pressed="true"], .ramp, .key i, .share i, .amount i, .signed i) { forced-color-adjust: none; } }
     :focus-visible { outline: 2px solid ${COLORS.node}; outline-offset: 2px; }
     h2 { font-size: .90625rem; font-weight: 600; line-height: 1.3; margin: .45rem 0 .25rem; }
     h2 small { font-weight: 400; }
@@ -415,6 +416,7 @@ gtcourse.look = (function () {
       .choose small { flex-basis: 100%; }
       .choose select { flex: 1 1 5.4rem; min-width: 0; }
       .choose [data-model-of] { flex: 1.3 1 7rem; }
+      .choose [data-which="channel"] { flex-basis: 7.4rem; }
       .frame:not(:has(.tour p)) .path li:not(.trail, .steps) { min-height: 1.75rem; }  /* nearer to the rows that a finger presses */
       .frame:not(:has(.tour p)) .row .flip { min-width: 2.75rem; margin: 0; }
       .path button, .path .fold { margin-block: 0; }
@@ -439,8 +441,11 @@ gtcourse.look = (function () {
       .frame:not(:has(.tour p)) .chips { min-height: 2.9rem; }
       .changed { min-height: 3.7rem; }
       .prediction { line-height: 1.6rem; min-height: 2.75rem; white-space: nowrap; }
+      /* The exact value in the small line above, so that a change has room beside the menu of the models. */
+      .now .prediction:has(.what) { display: flex; flex-wrap: wrap; align-items: baseline; align-content: center; column-gap: .3rem; }
+      .now .prediction:has(.what)::before { content: ""; order: -1; flex-basis: 100%; }
+      .prediction .what, .prediction .what ~ span { order: -2; font-size: .75rem; line-height: 1rem; }
       .comparing .prediction { min-height: 0; }
-      .prediction .what { display: block; font-size: .75rem; line-height: 1rem; }
       .comparing [data-switch] { display: none; }
       .comparing .prediction { font-size: .75rem; white-space: nowrap; }
       .comparing .prediction b { font-size: 1rem; }

@@ -427,7 +427,7 @@
         ${value === null ? '<small class="long">· exact: needs RDKit</small>' : `<span class="${isWhole() ? "" : "of-whole"}">· exact ${number(value, 2)}</span>`}`;
       const values = data.molecules.map((molecule) => molecule.value);
       const others = moved || state.beside ? [] : Object.entries(state.molecule.predictions ?? {}).filter(([kind, by]) => kind !== state.model.kind && by !== null);
-      const shown = [now, before.prediction, other?.prediction ?? now];  // of the reader's molecules and changes, some lie beyond the others
+      const shown = [now, before.prediction, other?.prediction ?? now, ...others.map(([, by]) => by)];  // of the reader's molecules and changes, some lie beyond the others
       const low = Math.min(...values.map((x) => x - 1.5), ...shown.map((x) => x - 0.5));
       const high = Math.max(...values.map((x) => x + 1.5), ...shown.map((x) => x + 0.5));
       const axis = find(".axis");
@@ -929,7 +929,9 @@
       rows.logit = { text: "logit s<sub>ij</sub>", label: of.clips && model.clip ? `the sum, within ±${model.clip}` : "the sum", more: "total",
         value: `${signed(0, mine(here.logits)[pair], widest, "currentColor")}<span class="number">${compared((_, layer) => mine(layer.logits)[pair])}</span>` };
       const [power, total] = [mine(here.logits)[pair], totalOf(run, here)];
-      const [share, all] = [Math.exp(power), total].map((x) => number(x, total < MANY ? 2 : 0));
+      const places = total < MANY ? 2 : 0;
+      const first = Math.min(4, Math.ceil(-power / Math.LN10));  // where the first digit of a small number stands
+      const [share, all] = [number(Math.exp(power), Math.max(places, first)), number(total, places)];
       rows.softmax = { text: "softmax", value: compared(shareOf), more: "from-row wide",
         label: gone ? `${name(to)} is removed` : `e<sup>${number(power, 2)}</sup> / Σ e<sup>s</sup> = ${share} / ${all}` };
       if (here.gates) rows.gate = { kind: "gate", text: "× σ(G<sub>ij</sub>)", label: "gate", value: compared((_, layer) => mine(layer.gates)[pair]) };
