@@ -792,6 +792,35 @@ def test_ink_reaches_one_more_hop_with_each_layer(picture):
     node = host.locator("[data-head=near] .goal[tabindex='0']")
     node.press("ArrowLeft")
     assert "comes from node 8" in host.locator("[role=status]").inner_text()
+    layers.press("End")  # where all shares are 0.098
+    assert "every node now has nearly the same share" in host.locator("[role=status]").inner_text()
+    assert host.evaluate(NAMES_ON_NODES) == []
+
+
+NAMES_ON_NODES = """host => {
+  const click = (part) => part.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+  const found = [];
+  for (const graph of host.querySelectorAll("[data-graph]")) {
+    click(graph);
+    const svg = host.querySelector("[data-head=near] svg");
+    const [, top, , height] = svg.getAttribute("viewBox").split(" ").map(Number);
+    const spots = [...svg.querySelectorAll(".spot")].map((spot) => spot.getBBox());
+    for (let node = 0; node < spots.length; node++) {
+      click(svg.querySelector(`[data-node="${node}"]`));
+      for (const name of svg.querySelectorAll(".called:not(:empty)")) {
+        const { x, width } = name.getBBox();
+        const row = Number(name.getAttribute("y"));
+        const [high, low] = [row - 10, row + 1];  // of its letters
+        const isOn = (spot) => spot.x + spot.width > x && spot.x < x + width &&
+          spot.y + spot.height > high && spot.y < low;
+        if (spots.some(isOn) || high < top || low > top + height)
+          found.push(`${graph.textContent} ${node}: ${name.textContent}`);
+      }
+    }
+  }
+  return found;
+}"""
+"""Names of nodes that lie on a node or leave the drawing, whichever node the ink is dropped on."""
 
 
 def test_tokens_become_nearly_equal_only_without_residuals(picture):
@@ -1264,6 +1293,12 @@ def test_the_tour_opens_at_layer_1_and_counts_the_edges_it_finds(picture):
     }
     counts = f"{len(found & wanted)} of {len(wanted)} tour edges, and {len(found - wanted)} wrong"
     assert f"EGT finds {counts}" in said
+    assert not re.search(r"\b1 wrong ones", said)
+    steps = [host.locator("output").inner_text()]
+    for _ in range(4):
+        host.locator("input").press("ArrowRight")
+        steps.append(host.locator("output").inner_text())
+    assert steps == ["layer 1", "layer 2", "layer 3", "layer 4", "answer"]
 
 
 def test_the_pair_says_which_head_and_which_mean_its_weights_are(picture):

@@ -9,6 +9,8 @@
   const NAME = 58;  // half the width of a name with a share on a phone
   const EDGE = 122;  // from the middle of a drawing to its side
   const FINGER = 22;  // the radius of a place to touch
+  const [LETTERS, BELOW, ABOVE] = [11, 16, 7];  // the height of a name, and from a node to its line below and above
+  const ALIKE = 1.1;  // the largest share over the smallest, below which all count as nearly the same
 
   const neighbours = ({ places, edges }) => places.map((_, i) => places.map((_, j) =>
     i === j || edges.some(([a, b]) => (a === i && b === j) || (a === j && b === i))));
@@ -63,18 +65,31 @@
   const brief = (x) => (x === 0 ? "0" : x < 0.001 ? "< 0.001" : x.toFixed(3));  // beside a node
   const share = (x) => (x === 0 ? "0" : x < 0.001 ? x.toExponential(0).replace("e-", " · 10<sup>−") + "</sup>" : x.toFixed(x < 0.01 ? 4 : 3));
 
+  /** Where each node's name stands: below the node if its neighbours are above, else above it, and beyond the nodes on
+      which it would lie. */
+  function heightsOfNames(at) {
+    const beside = neighbours(graph).map((row) => at.filter((_, other) => row[other]).map(([, y]) => y));
+    return at.map(([x, y], node) => {
+      const low = y >= beside[node].reduce((a, b) => a + b) / beside[node].length;
+      const beyond = (spot) => (low ? spot + RADIUS + BELOW : spot - RADIUS - ABOVE);
+      let row = beyond(y);
+      const onName = ([u, v]) => Math.abs(u - within(x)) < NAME + RADIUS && v - RADIUS < row + 3 && v + RADIUS > row - LETTERS;
+      for (let hit = at.find(onName); hit; hit = at.find(onName)) row = beyond(hit[1]);
+      return row;
+    });
+  }
+
   /** The graphs of all heads; nodes of the first are reached by key, and the others by pointer. */
   function build() {
     const at = graph.places.map((spot) => spot.map((x) => SCALE * x));
     const reach = at.map(([x, y], node) => Math.min(FINGER, ...at.filter((_, other) => other !== node).map(([u, v]) => Math.hypot(x - u, y - v) / 2)));
-    const beside = neighbours(graph).map((row) => at.filter((_, other) => row[other]).map(([, y]) => y));
-    const isLow = (node) => at[node][1] >= beside[node].reduce((a, b) => a + b) / beside[node].length;  // its name stands below it
+    const rows = heightsOfNames(at);
     const half = Math.max(...at.map(([, y]) => Math.abs(y))) + 3 * RADIUS;
     const lines = graph.edges.map(([i, j]) => `<path class="link" d="M${at[i]}L${at[j]}"/>`).join("");
     all(".heads svg").forEach((svg, first) => {
       svg.setAttribute("viewBox", `${-EDGE} ${-half} ${2 * EDGE} ${2 * half}`);
       svg.innerHTML = `${lines}${at.map(([x, y]) => `<circle class="spot" cx="${x}" cy="${y}" r="${RADIUS}"/>`).join("")}${
-        at.map(([, y], node) => `<text class="called" y="${isLow(node) ? y + RADIUS + 16 : y - RADIUS - 7}" text-anchor="middle"></text>`).join("")}${
+        rows.map((y) => `<text class="called" y="${y}" text-anchor="middle"></text>`).join("")}${
         at.map(([x, y], node) => `<circle class="goal" cx="${x}" cy="${y}" r="${Math.max(reach[node], RADIUS).toFixed(1)}" data-node="${node}" ${
           first ? "" : `role="button" aria-label="node ${node}"`}/>`).join("")}`;
     });
@@ -146,11 +161,12 @@
     });
   }
 
-  function verdict({ near }, away) {
+  function verdict({ near, both }, away) {
     if (layers === 0) return "Before the first layer the ink is where it was dropped.";
     if (layers < away) return "Head 1 has not carried the ink that far. Head 2 has, but it gives every node the same amount and so loses the graph.";
-    const ratio = Math.max(...near) / Math.min(...near);
-    return ratio < 2 ? "Even through head 1, the nodes have become nearly alike: this is over-smoothing." :
+    const ratio = (shares) => Math.max(...shares) / Math.min(...shares);
+    if (ratio(near) < 2) return "Even through head 1, the nodes have become nearly alike: this is over-smoothing.";
+    return ratio(both) < ALIKE ? "With both heads every node now has nearly the same share: this is over-smoothing, earlier than through head 1 alone." :
       "With both heads the ink arrives at once, and the nodes near it still have more of it.";
   }
 

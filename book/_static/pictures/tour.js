@@ -126,7 +126,7 @@
     <div class="two"><svg viewBox="${-EDGE} ${-EDGE} ${SIZE + 2 * EDGE} ${SIZE + 2 * EDGE}" role="group" aria-label="points"></svg><div>
       <ul class="lines"><li><i class="edge"></i><span class="of-edge"></span></li><li><i class="best-tour"></i><span>the shortest tour, computed exactly</span></li>
       <li><i class="rule"></i><span>each point’s two nearest neighbours</span></li></ul>
-      <label class="ride">layer <input type="range" min="1" max="${data.layers + 1}" value="1"><output></output></label><p class="which"></p>
+      <label class="ride">show <input type="range" min="1" max="${data.layers + 1}" value="1"><output></output></label><p class="which"></p>
       <div class="choices" role="group" aria-label="gates"><span>Close gates of layer</span>${Array.from({ length: data.layers }, (_, l) =>
         `<button type="button" data-gate="${l}" aria-label="close the gates of layer ${l + 1}" aria-pressed="false">${l + 1}</button>`).join("")}</div>
       <p class="said" role="status"></p><div class="choices"><button type="button" data-new>Other points</button><button type="button" data-reset>Start again</button></div></div></div></div>`;
@@ -146,7 +146,7 @@
     const keys = (pairs) => new Set(pairs.map(([i, j]) => Math.min(i, j) * places.length + Math.max(i, j)));
     const [mine, wanted] = [keys(chosen), keys(optimal)];
     const found = [...mine].filter((key) => wanted.has(key)).length;
-    return `${found} of ${wanted.size} tour edges, and ${mine.size - found} wrong ones (F1 ${f1(chosen, optimal).toFixed(2)})`;
+    return `${found} of ${wanted.size} tour edges, and ${mine.size - found} wrong ${mine.size - found === 1 ? "one" : "ones"} (F1 ${f1(chosen, optimal).toFixed(2)})`;
   }
 
   /** F1 of the model's answer for the example's cities, with the gates of some layers closed. */
@@ -227,7 +227,7 @@
       ${cities.join("")}${reaches.join("")}`;
     if (focused !== undefined) svg.querySelector(`.city[data-city="${focused}"]`)?.focus({ preventScroll: true });
     find("input").value = layer + 1;
-    find("output").textContent = final ? "answer" : `${layer + 1} of ${data.layers}`;
+    find("output").textContent = final ? "answer" : `layer ${layer + 1}`;
     find("input").setAttribute("aria-valuetext", find("output").textContent);
     find(".of-edge").textContent = final ? "EGT’s edges, wider where it is more certain" : `attention of layer ${layer + 1}, wider where it is larger`;
     find(".which").textContent = final ? `after layer ${data.layers}: EGT’s answer` : "The attention is the mean over heads after the gate. Move the slider on to see the answer.";
