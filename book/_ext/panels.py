@@ -25,6 +25,7 @@ TAG = re.compile(r"<(/?)([\w:]+)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)\s*(/?)>")
 NAME = re.compile(r'\bid="([^"]*)"')
 FRAME = re.compile(r'<g id="patch_\d+">\s*<path d="([^"]*)"')
 TEXT = re.compile(r'<g id="text_\d+">')
+SAMPLES = re.compile(r'<g id="legend_\d+">')
 PLACED = re.compile(
     r'transform="translate\(([-\d.]+) ([-\d.]+)\)(?: rotate\(([-\d.]+)\))?'
     r' scale\(([\d.]+) -[\d.]+\)"'
@@ -65,9 +66,20 @@ def arrange(app: Sphinx, document: nodes.document, page: str) -> None:
             continue
         is_in_row = SIDES.search(caption_of(raw)) is not None
         changed = None if is_in_row else in_columns(text)
-        changed = changed or TEXT.sub(lambda tag: tag[0][:-1] + ' class="t">', text)
+        changed = changed or with_letters_marked(text)
         if changed != text:
             raw.replace_self(nodes.raw(changed, changed, **raw.attributes))
+
+
+def with_letters_marked(drawing: str) -> str:
+    """Texts with a class, and those of a legend with one more: they grow from their samples on."""
+    legends = [next(children(drawing, found.start())) for found in SAMPLES.finditer(drawing)]
+
+    def marked(tag: re.Match) -> str:
+        in_legend = any(start < tag.start() < end for _, start, end in legends)
+        return f'{tag[0][:-1]} class="t{" beside" if in_legend else ""}">'
+
+    return TEXT.sub(marked, drawing)
 
 
 def caption_of(raw: nodes.raw) -> str:

@@ -192,7 +192,7 @@ function show(drawing, own) {
   const figure = drawing.closest("figure");
   const below = figure.getBoundingClientRect().bottom - drawing.getBoundingClientRect().bottom;
   const width = Math.max(own, Math.min(innerWidth - ROOM[0], (innerHeight - ROOM[1] - below) * shown / height));
-  const dialog = Object.assign(document.createElement("dialog"), { className: "enlarged" });
+  const dialog = Object.assign(document.createElement("dialog"), { className: "enlarged", ariaLabel: "the figure, enlarged" });
   const copy = figure.cloneNode(true);
   copy.removeAttribute("id");
   copy.querySelectorAll(".enlarge, .said").forEach((part) => part.remove());

@@ -185,7 +185,7 @@ const LEADS = [
   [/\b(embeddings?|nodes|representations?|features?)\b.*\b(same|similar|identical|alike)$/, "notebooks/03_message_passing.html#over-smoothing"],
   [/random.?walk.*\b(pe|se|encodings?)\b/, "notebooks/04_positional_encodings.html#random-walks", "book/glossary.html#term-RWSE"],
   ...Object.entries(WITH_EDGES).map(([model, url]) => [RegExp(`\\b${model}\\b.*${EDGES}|${EDGES}.*\\b${model}\\b`), url]),
-  [/\b(shortest.?paths?|distances?)\b.*\b(encodings?|bias(es)?|embeddings?)$/, "notebooks/06_graphormer.html#distance-as-an-attention-bias"],
+  [/\b(shortest.?paths?|distances?)\b.*\b(encodings?|bias(es)?|embeddings?)$|\bspatial encodings?\b.*\bgraphormer\b|\bgraphormer\b.*\bspatial encodings?\b|^shortest.?path distances?$/, "notebooks/06_graphormer.html#distance-as-an-attention-bias"],
   [/^(node )?degrees? (encodings?|centrality|embeddings?)/, "notebooks/06_graphormer.html#centrality-how-many-edges", "book/glossary.html#term-centrality-encoding"],
   [/\bgat(e|es|ing)\b.*\begt\b|\begt\b.*\bgat(e|es|ing)\b/, "notebooks/07_egt.html#bias-clip-and-gate", "notebooks/07_egt.html#the-gate-and-the-pairs-on-three-kinds-of-data"],
   [/^(compare|comparison of|differences? between) (all )?(the )?models$/, "notebooks/10_one_framework.html#nine-models-side-by-side", "book/which_model.html"],
@@ -241,7 +241,7 @@ const LEADS = [
   [/^(how to )?cite|^citation|^references$|^bibliography$/, "book/bibliography.html"],
   [/^which (model|layer)/, "book/which_model.html"],
   [/^pes?$/, "book/glossary.html#term-positional-encoding", "notebooks/04_positional_encodings.html"],
-  [/^lap.?pe$|^laplacian pe$/, "notebooks/04_positional_encodings.html#the-laplacian"],
+  [/^lap.?pes?$|^lpes?$|^laplacian (pes?|positional encodings?)$/, "notebooks/04_positional_encodings.html#the-laplacian"],
   [/^svd$|^singular v/, "notebooks/07_egt.html#singular-vectors"],
   [/^mpnns?$/, "notebooks/03_message_passing.html"],
   [/^receptive field|^long.?range/, "notebooks/03_message_passing.html#how-far-information-travels"],
@@ -263,7 +263,7 @@ const LEADS = [
 ];
 
 // Words that the book writes otherwise.
-const OTHERWISE = [[/\bsqrt\b|√/g, "square root"], [/\battn\b/gi, "attention"], [/\bRWPE\b/gi, "RWSE"], [/\bECFP\d*\b/gi, "Morgan fingerprint"],
+const OTHERWISE = [[/\bsqrt\b|√/g, "square root"], [/\battn\b/gi, "attention"], [/\bRWPE\b/gi, "RWSE"], [/\bLPEs?\b/gi, "Laplacian positional encoding"], [/\bgraphformer(s?)\b/gi, "Graphormer$1"], [/\bECFP\d*\b/gi, "Morgan fingerprint"],
   [/\bchiral\w*/gi, "stereochemistry"], [/\b(xgboost|lightgbm)\b/gi, "boosted trees"],
   [/\bedge.?channels?\b/gi, "pair vector"],  // the EGT paper's name
   [/\bdata(sets?)\b/gi, "data $1"], [/\^T\b/g, "ᵀ"], [/\^2\b/g, "²"]];

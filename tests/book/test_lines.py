@@ -5,6 +5,7 @@ import re
 import pytest
 
 from book._ext import fold, lines, sizes
+from tools.paths import ROOT
 
 OPENING = '<div class="output stream highlight-none notranslate"><div class="highlight"><pre>'
 CODE = f"""{OPENING}<span class="k">def</span> short(x):
@@ -102,3 +103,12 @@ def test_columns_of_an_output_are_not_broken_into_lines():
     assert 'class="output aligned stream' in shown
     assert table in shown
     assert lines.with_long_lines(shown) == shown
+
+
+def test_letters_outside_of_drawings_grow_with_the_readers_font():
+    """Those of a drawing are in its own units."""
+    sheet = (ROOT / "book/_static/book.css").read_text(encoding="utf-8")
+    rules = re.findall(r"^\s*([^{}/@]+)\{([^{}]*)\}", sheet, re.M)
+    fixed = [where.strip() for where, rule in rules if re.search(r"font-size: *[\d.]+px", rule)]
+    assert fixed
+    assert [where for where in fixed if "svg text" not in where] == []

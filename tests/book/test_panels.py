@@ -58,3 +58,14 @@ def test_molecules_stand_in_two_columns_and_the_last_alone_in_the_middle(count, 
     assert laid.count("<ellipse") == html.count("<ellipse")
     if count == 3:
         assert moves(laid)[-1] == (-270, 165)
+
+
+def test_the_words_of_a_legend_are_told_from_other_texts():
+    figure, ax = plt.subplots()
+    ax.plot([0, 1], label="one")
+    ax.plot([1, 0], label="other")
+    ax.legend()
+    ax.set_xlabel("layer")
+    drawing = panels.with_letters_marked(plots.show(figure, alt="Two lines.").data)
+    assert drawing.count('class="t beside"') == 2
+    assert drawing.count('class="t"') == drawing.count('<g id="text_') - 2

@@ -405,8 +405,9 @@ def test_chapter_09_states_the_errors_with_and_without_the_new_inputs():
     assert f"Removing both raises it by {neither - both:.3f}, more than three times" in text
     stated = (
         f"For comparison, GRPE reaches {grpe:.3f} on the same molecules and after the same number "
-        f"of epochs (section 8.9), so the model with both inputs is ahead of GRPE by "
-        f"{grpe - both:.3f}. The two inputs together are worth {share}."
+        f"of epochs (section 8.9), so the model with both inputs that reads distances "
+        f"({both:.3f}) is ahead of GRPE by {grpe - both:.3f}. The two inputs together are worth "
+        f"{share}."
     )
     assert stated in text
 

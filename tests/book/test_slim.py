@@ -4,9 +4,11 @@ import re
 
 import pytest
 from matplotlib.figure import Figure
+from pygments.formatters import HtmlFormatter
 
 from book._ext import slim
 from gtcourse.course import plots
+from tools.paths import ROOT
 
 GLYPH_ID = re.compile(r'<path id="([^"]+)"')
 
@@ -78,6 +80,21 @@ def test_highlighting_spans_without_a_colour_of_their_own_are_removed():
     page = f'<div class="highlight"><pre>{code}</pre></div><p>{code}</p>'
     shorter = f'<div class="highlight"><pre>x=<span class="kc">None</span></pre></div><p>{code}</p>'
     assert slim.with_few_marks(page, alike) == shorter
+
+
+def test_the_dark_colours_of_code_are_for_marks_that_are_left():
+    styles = "\n".join(
+        HtmlFormatter(style=f"a11y-high-contrast-{mode}").get_style_defs(
+            f'html[data-theme="{mode}"] .highlight'
+        )
+        for mode in ("light", "dark")
+    )
+    left = set(slim.marks_alike(styles).values())
+    sheet = (ROOT / "book/_static/book.css").read_text(encoding="utf-8")
+    rules = re.search(r'="dark"\] \.bd-article \.highlight \{\n((?:  & .*\n)+)\}', sheet)[1]
+    marks = re.findall(r"\.(\w+)", rules)
+    assert len(marks) == 5
+    assert set(marks) <= left
 
 
 def test_highlighting_spans_of_one_look_beside_each_other_are_joined():
