@@ -15,6 +15,13 @@ EMPTY_HEADER = re.compile(r'<th\b(?![^>]*class="[^"]*head)([^>]*)>\s*</th>')
 """The corner of an output's table names neither a row nor a column. Of a table of the text, whose
 headers have the class ``head``, all headers may be empty: the styles hide these."""
 
+ROW = re.compile(r"<tr\b[^>]*>(?:(?!</tr>).)*</tr>", re.DOTALL)
+EMPTY_HEAD = re.compile(r'<th class="head([^"]*)"><p></p></th>')
+
+TABLE = re.compile(r"<table\b.*?</table>", re.DOTALL)
+SPREAD = re.compile(r"(?<=\d) ± (?=\d)")
+"""A mean and its standard deviation stay in one line of a table's cell."""
+
 
 PRINTED_TITLE = re.compile(
     r'(<div id="jb-print-docs-body" class="onlyprint">\s*)<h1>(.*?)</h1>', re.DOTALL
@@ -28,7 +35,15 @@ def mend_roles(app, page, template, context, doctree) -> None:
             context["body"] = context["body"].replace(wrong, right)
 
 
+def without_empty_heads(row: re.Match) -> str:
+    """A row of the text's table; its empty headers are cells if another one has words."""
+    cells = EMPTY_HEAD.sub(r'<td class="head\1"></td>', row[0])
+    return cells if '<th class="head' in cells else row[0]
+
+
 def accessible(page: str) -> str:
+    page = ROW.sub(without_empty_heads, page)
+    page = TABLE.sub(lambda table: SPREAD.sub("\u00a0±\u00a0", table[0]), page)
     page = PRINTED_TITLE.sub(r'\1<p class="printed-title">\2</p>', page)
     return EMPTY_HEADER.sub(r"<td\1></td>", page.replace(SIDEBAR, LANDMARK))
 

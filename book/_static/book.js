@@ -66,8 +66,11 @@ const SCROLLING = `.bd-article :is(pre, .highlight, .output, div.math, mjx-conta
 
 function reachScrolling() {
   const all = [...document.querySelectorAll(SCROLLING)];
-  const fade = (place) => place.toggleAttribute("data-more", place.tabIndex === 0 &&
-    place.clientWidth > 100 && place.scrollLeft + place.clientWidth < place.scrollWidth - 8);
+  const fade = (place) => {
+    place.toggleAttribute("data-more", place.tabIndex === 0 &&
+      place.clientWidth > 100 && place.scrollLeft + place.clientWidth < place.scrollWidth - 8);
+    place.toggleAttribute("data-before", place.scrollLeft > 4);  // under a column that stays in view
+  };
   const reach = (places) => {
     const scrolls = places.map((place) => place.scrollWidth > place.clientWidth &&
       getComputedStyle(place).overflowX !== "visible");
@@ -90,6 +93,20 @@ function reachScrolling() {
   all.forEach((place) => sizes.observe(place));
   all.forEach((place) => place.addEventListener("scroll", () => fade(place), { passive: true }));
   document.fonts.addEventListener("loadingdone", () => reach(all));
+  if (PHONE.matches) {
+    reachFormulas();
+    document.fonts.addEventListener("loadingdone", reachFormulas);
+  }
+}
+
+// On a phone, a formula in a line of text scrolls if it is wider than the line. A short one whose last sign
+// leans out of its box does not.
+function reachFormulas() {
+  const formulas = [...document.querySelectorAll(".bd-article span.math")]
+    .map((formula) => [formula, formula.scrollWidth - formula.clientWidth, formula.clientWidth]).filter(([, over]) => over > 0);
+  for (const [formula, over, width] of formulas)
+    if (width < 100 && over <= 8) formula.style.overflow = "visible";
+    else if (over > 1) formula.tabIndex = 0;
 }
 
 const saidOf = new WeakSet();  // places of which words have said that they scroll
@@ -192,7 +209,8 @@ function show(drawing, own) {
   const figure = drawing.closest("figure");
   const below = figure.getBoundingClientRect().bottom - drawing.getBoundingClientRect().bottom;
   const width = Math.max(own, Math.min(innerWidth - ROOM[0], (innerHeight - ROOM[1] - below) * shown / height));
-  const dialog = Object.assign(document.createElement("dialog"), { className: "enlarged", ariaLabel: "the figure, enlarged" });
+  const dialog = Object.assign(document.createElement("dialog"), { className: "enlarged",
+    ariaLabel: figure.querySelector("figcaption strong")?.textContent.trim() || "Figure" });
   const copy = figure.cloneNode(true);
   copy.removeAttribute("id");
   copy.querySelectorAll(".enlarge, .said").forEach((part) => part.remove());

@@ -25,7 +25,7 @@
       down? The last layer of CSA (<a href="../book/models/csa-zinc.html"><code>csa/zinc</code></a>, section 11.1) attends most to the orange atoms and least to those with the faintest colour. ${
       matchMedia("(pointer: coarse)").matches ? "Tap an atom." : "Click an atom, or choose it with the arrow keys and Enter."}</p>
     <div class="two"><div class="drawing"></div><div><p class="said" role="status"></p>
-    <table><thead><tr><th></th><th>here</th><th>so far</th><th>in all ${molecules.length}</th></tr></thead><tbody></tbody></table>
+    <table><thead><tr><td></td><th>here</th><th>so far</th><th>in all ${molecules.length}</th></tr></thead><tbody></tbody></table>
     <button type="button" data-next>Next molecule</button></div></div>`;
   const find = (selector) => place.querySelector(selector);
   const all = (selector) => [...place.querySelectorAll(selector)];

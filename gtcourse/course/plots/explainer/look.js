@@ -287,9 +287,14 @@ gtcourse.look = (function () {
     .amount i { position: absolute; inset: 0 auto 0 0; background: #e8792f; border-radius: 2px; }
     .amount u { position: absolute; top: -2px; bottom: -2px; border-left: 2px solid currentColor; }
     .signed { display: inline-block; position: relative; width: 5.6rem; height: .6rem; background: var(--soft); margin-right: .5rem; border-radius: 2px; }
+    .path:has(.was) .signed { width: 3.2rem; }
     .path .number { display: inline-block; min-width: 3.1rem; text-align: right; }
     .signed i { position: absolute; inset: 0 auto 0 0; }
     .signed u { position: absolute; left: calc(50% - .5px); top: -2px; bottom: -2px; border-left: 1px solid currentColor; opacity: .6; }
+    @media (forced-colors: active) {
+      button[aria-pressed="true"] { forced-color-adjust: none; background: Highlight !important; border-color: Highlight !important; color: HighlightText !important; }
+      .ramp, .scale i, i:empty { forced-color-adjust: none; color: CanvasText; }
+    }
     .connector { position: absolute; inset: 0; width: 100%; height: 100%; pointer-events: none; overflow: visible; }
     .connector path { fill: none; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 5 3; opacity: .7; }
     .length { font-size: .78125rem; }
