@@ -25,7 +25,9 @@ TAG = re.compile(r"<(/?)([\w:]+)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)\s*(/?)>")
 NAME = re.compile(r'\bid="([^"]*)"')
 FRAME = re.compile(r'<g id="patch_\d+">\s*<path d="([^"]*)"')
 TEXT = re.compile(r'<g id="text_\d+">')
-SAMPLES = re.compile(r'<g id="legend_\d+">')
+NAMED = re.compile(r'<g id="(legend|axes)_\d+">')
+VIEW = re.compile(r"""(\sviewBox=["'])0""")
+ID = re.compile(r' id="text_\d+"|<defs>.*?</defs>', re.DOTALL)
 PLACED = re.compile(
     r'transform="translate\(([-\d.]+) ([-\d.]+)\)(?: rotate\(([-\d.]+)\))?'
     r' scale\(([\d.]+) -[\d.]+\)"'
@@ -42,6 +44,8 @@ SIDES = re.compile(r"\b(left|right|middle)\b")
 COLUMNS = 2
 LEAST = 3  #: panels of a row that a phone breaks
 GAP = 8.0  #: between panels
+GROWTH = 0.1  #: of a text with the class (book.css), half of it to each side
+LONG = 40.0  #: a text that would grow by 2 points to each side
 NARROWEST = 270.0  #: of what a phone shows; its letters of 10 points are then 14 px high
 
 
@@ -66,20 +70,51 @@ def arrange(app: Sphinx, document: nodes.document, page: str) -> None:
             continue
         is_in_row = SIDES.search(caption_of(raw)) is not None
         changed = None if is_in_row else in_columns(text)
-        changed = changed or with_letters_marked(text)
+        changed = changed or with_larger_texts(text)
         if changed != text:
             raw.replace_self(nodes.raw(changed, changed, **raw.attributes))
 
 
-def with_letters_marked(drawing: str) -> str:
-    """Texts with a class, and those of a legend with one more: they grow from their samples on."""
-    legends = [next(children(drawing, found.start())) for found in SAMPLES.finditer(drawing)]
+def with_larger_texts(drawing: str) -> str:
+    """The drawing with classes for its texts, which say how they grow on a phone.
 
-    def marked(tag: re.Match) -> str:
-        in_legend = any(start < tag.start() < end for _, start, end in legends)
-        return f'{tag[0][:-1]} class="t{" beside" if in_legend else ""}">'
+    Those of a legend grow mostly away from its colours, the long ones at the right of a panel away
+    from the end of their line, and those at the edge of the drawing away from it. Where the second
+    kind needs it, the view moves into the margin at the left.
+    """
+    width = float(HEAD.search(drawing)[1])
+    spans = []  # of a legend, or of a panel with its frame
+    for named in NAMED.finditer(drawing):
+        _, at, end = next(children(drawing, named.start()))
+        frame = frame_of(drawing[at:end]) if named[1] == "axes" else None
+        if frame or named[1] == "legend":
+            spans.append((at, end, frame))
+    margin, most = width, 0.0
 
-    return TEXT.sub(marked, drawing)
+    def larger(tag: re.Match) -> str:
+        nonlocal margin, most
+        _, at, end = next(children(drawing, tag.start()))
+        kind = "t"
+        if PLACED.search(drawing, at, end):
+            box = box_of(drawing[at:end], None)
+            long = box.right - box.left
+            margin = min(margin, box.left - 1)
+            around = [frame for begin, stop, frame in spans if begin < at < stop]
+            middle = (box.left + box.right) / 2
+            if None in around:
+                kind = "t of-legend"
+            elif long > LONG and any(frame and middle > frame.right for frame in around):
+                kind = "t of-end"
+                most = max(most, box.right + long * GROWTH * 0.9)
+            elif box.right + long * GROWTH / 2 > width:
+                kind = "t of-edge"
+        return f'{tag[0][:-1]} class="{kind}">'
+
+    changed = TEXT.sub(larger, drawing)
+    shift = min(most - width, margin)
+    if shift <= 0:
+        return changed
+    return VIEW.sub(lambda view: f"{view[1]}{shift:.4g}", changed, count=1)
 
 
 def caption_of(raw: nodes.raw) -> str:
@@ -137,9 +172,16 @@ def plots_in_columns(drawing: str) -> str | None:
         width += GAP + box.right - box.left
     words = [(at, end) for name, at, end in parts if name.startswith("text_")]
     of_words = {}
+    again_at: dict[int, tuple[float, float]] = {}
     for at, end in words:  # below all panels
         box = box_of(drawing[at:end], None)
         of_words[at] = (middle - (box.left + box.right) / 2, height + 2 - box.top)
+        if len(words) == 1 and len(panels) % COLUMNS and box.top > first.bottom:
+            # The label of all horizontal axes: below the last panel of each column.
+            centers = [x + wide / 2 - (box.left + box.right) / 2 for x in across]
+            free = (rows - 1) * (above + high + below + GAP) - GAP
+            of_words[at] = (centers[0], of_words[at][1])
+            again_at[at] = (centers[1], free + 2 - box.top)
         height += 2 + box.bottom - box.top
     shift = max(0.0, (NARROWEST - width) / 2)
     width = max(width, NARROWEST)
@@ -157,9 +199,13 @@ def plots_in_columns(drawing: str) -> str | None:
     for at, end in words:
         x, y = of_words[at]
         pieces += [drawing[done:at], moved(drawing[at:end], x + shift, y)]
+        if at in again_at:
+            x, y = again_at[at]
+            label = f'<g class="of-row">{ID.sub("", drawing[at:end])}</g>'
+            pieces.append(moved(label, x + shift, y))
         done = end
     changed = "".join([*pieces, drawing[done:]])
-    if any('class="of-row"' in piece for piece in pieces):
+    if any('<use class="of-row"' in piece for piece in pieces):
         # The ids of a page's drawings are alike.
         unique = f"{labels}-{hashlib.sha256(drawing.encode()).hexdigest()[:8]}"
         changed = changed.replace(f'id="{labels}"', f'id="{unique}"', 1)

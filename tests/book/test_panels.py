@@ -45,6 +45,38 @@ def test_a_colour_bar_stands_beside_the_panels(row):
     assert moves(laid)[3][0] < 0
 
 
+def test_the_label_of_all_panels_stands_below_both_columns():
+    plots.use_style()
+    figure, axes = plt.subplots(1, 3, figsize=(5.7, 2.2))
+    for ax in axes:
+        ax.plot([0, 1])
+    figure.supxlabel("layer")
+    laid = panels.in_columns(plots.show(figure, alt="Three rising lines.").data)
+    *of_panels, below_last, below_second = moves(laid)
+    assert len(of_panels) == 3
+    assert below_last[0] < below_second[0]
+    assert below_second[1] < below_last[1]
+    assert laid.count('<g class="of-row">') == 1
+    assert len(set(panels.NAME.findall(laid))) == len(panels.NAME.findall(laid))
+
+
+def test_texts_grow_on_a_phone_away_from_what_is_beside_them():
+    plots.use_style()
+    figure, ax = plt.subplots(figsize=(4.0, 2.2))
+    ax.plot([0, 1], label="in the legend")
+    ax.annotate("the end of this line", (1.0, 1.0), xytext=(5, 0), textcoords="offset points")
+    ax.set(xlabel="the axis", xlim=(0, 1))
+    ax.legend()
+    html = plots.show(figure, alt="One line that rises.").data
+    html = plots.show(figure, alt="One line that rises.").data
+    drawing = panels.with_larger_texts(html)
+    assert drawing.count(' class="t') == len(panels.TEXT.findall(html))
+    assert drawing.count(' class="t of-end">') == 1
+    assert drawing.count(' class="t of-legend">') == 1
+    legend = drawing.index('<g id="legend_1">')
+    assert drawing.index(' class="t of-legend">') > legend
+
+
 def test_two_panels_stay_in_a_row(row):
     assert panels.in_columns(row(2)) is None
 
@@ -58,14 +90,3 @@ def test_molecules_stand_in_two_columns_and_the_last_alone_in_the_middle(count, 
     assert laid.count("<ellipse") == html.count("<ellipse")
     if count == 3:
         assert moves(laid)[-1] == (-270, 165)
-
-
-def test_the_words_of_a_legend_are_told_from_other_texts():
-    figure, ax = plt.subplots()
-    ax.plot([0, 1], label="one")
-    ax.plot([1, 0], label="other")
-    ax.legend()
-    ax.set_xlabel("layer")
-    drawing = panels.with_letters_marked(plots.show(figure, alt="Two lines.").data)
-    assert drawing.count('class="t beside"') == 2
-    assert drawing.count('class="t"') == drawing.count('<g id="text_') - 2

@@ -80,7 +80,6 @@ gtcourse.look = (function () {
     button:hover { background: var(--soft); }
     button:disabled { opacity: .6; cursor: default; }
     button[aria-pressed="true"] { background-color: #2a69a8; border-color: #2a69a8; color: #fff; }
-    @media (forced-colors: active) { :is(button[aria-pressed="true"], .ramp, .key i, .share i, .amount i, .signed i) { forced-color-adjust: none; } }
     :focus-visible { outline: 2px solid ${COLORS.node}; outline-offset: 2px; }
     h2 { font-size: .90625rem; font-weight: 600; line-height: 1.3; margin: .45rem 0 .25rem; }
     h2 small { font-weight: 400; }
@@ -293,7 +292,7 @@ gtcourse.look = (function () {
     .signed u { position: absolute; left: calc(50% - .5px); top: -2px; bottom: -2px; border-left: 1px solid currentColor; opacity: .6; }
     @media (forced-colors: active) {
       button[aria-pressed="true"] { forced-color-adjust: none; background: Highlight !important; border-color: Highlight !important; color: HighlightText !important; }
-      .ramp, .scale i, i:empty { forced-color-adjust: none; color: CanvasText; }
+      .ramp, .scale i, .key i, i:empty { forced-color-adjust: none; color: CanvasText; }
     }
     .connector { position: absolute; inset: 0; width: 100%; height: 100%; pointer-events: none; overflow: visible; }
     .connector path { fill: none; stroke: var(--ink); stroke-width: 1.5; stroke-dasharray: 5 3; opacity: .7; }
