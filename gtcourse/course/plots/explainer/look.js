@@ -286,7 +286,6 @@ gtcourse.look = (function () {
     .amount i { position: absolute; inset: 0 auto 0 0; background: #e8792f; border-radius: 2px; }
     .amount u { position: absolute; top: -2px; bottom: -2px; border-left: 2px solid currentColor; }
     .signed { display: inline-block; position: relative; width: 5.6rem; height: .6rem; background: var(--soft); margin-right: .5rem; border-radius: 2px; }
-    .path:has(.was) .signed { width: 3.2rem; }
     .path .number { display: inline-block; min-width: 3.1rem; text-align: right; }
     .signed i { position: absolute; inset: 0 auto 0 0; }
     .signed u { position: absolute; left: calc(50% - .5px); top: -2px; bottom: -2px; border-left: 1px solid currentColor; opacity: .6; }
@@ -348,6 +347,7 @@ gtcourse.look = (function () {
     }
     /* One weight alone: its matrix has half of the width. */
     @container (min-width: 62.5625rem) {
+      .path:has(.was) .signed { width: 3.2rem; }
       .no-model .weight { grid-template-columns: repeat(2, minmax(0, 1fr)); }
       .no-model .path li { grid-template-columns: 5.4rem minmax(0, 1fr) auto; min-height: 1.45rem; }
       .no-model .path li.broad { grid-template-columns: 7rem minmax(0, 1fr) auto; }
