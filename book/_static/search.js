@@ -176,6 +176,7 @@ const LEADS = [
   [/^q\W*k\W*(t|ᵀ|⊤|transposed?)?$/, "notebooks/01_self_attention.html#all-tokens-at-once"],
   [/temperature|sqrt|√|square root|scaled dot.product/, "notebooks/01_self_attention.html#why-divide-by-the-square-root"],
   [/^data ?sets?$/, "notebooks/data.html"],
+  [/\b(which|what) (atoms?|elements?|molecules?|bonds?)\b.*\bzinc\b/, "notebooks/data.html#comparison-with-zinc"],
   [/vanishing|saturat/, "notebooks/01_self_attention.html#why-divide-by-the-square-root", "notebooks/02_transformer.html#what-goes-wrong-in-a-deep-stack"],
   [/^why (do |does |we |you |one )*(scale|divide|normali[sz]e)\b.*\b(dot|products?|logits?|scores?|attention)\b/, "notebooks/01_self_attention.html#why-divide-by-the-square-root"],
   [/^multi.?head|^(how many|number of|several|multiple) (attention )?heads?\b(?!.*\b(graphormer|egt|grpe|csa)\b)/, "notebooks/01_self_attention.html#several-heads"],
